@@ -1,0 +1,1 @@
+"""Shipped data: the reference, the scenarios, the JSON Schema of a run file."""

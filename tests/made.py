@@ -1,0 +1,106 @@
+"""Made-up runs: the records of a run that never happened, for tests of everything behind the measurement."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import msgspec
+
+from cpubench.results import records as r
+from cpubench.results.files import sealed
+
+# kernel -> (family, params, scored, ns per operation on the made-up machine, copies' layout)
+KERNELS: dict[str, tuple[str, list[tuple[str, bool, float]]]] = {
+    "spawn_fork_exec": ("spawn", [("rss=8M", False, 4e5), ("rss=384M", True, 2.4e7)]),
+    "file_create": ("file", [("", True, 3e4)]),
+    "switch_pipe": ("switch", [("place=same", True, 4e3), ("place=other", True, 9e3)]),
+    "lock_mutex": ("lock", [("cs=200ns", True, 5e2), ("cs=2us", False, 2.1e3)]),
+    "mem_chase": ("memory", [("set=16K", True, 1.5), ("set=256M", True, 110.0), ("set=1M", False, 5.0)]),
+}
+SAMPLE_NS = 20_000_000
+
+
+def made_variants(cpus: int = 2) -> list[r.Variant]:
+    """Scored variants with copies 1 and cores, shown ones with copies 1, on ``cpus`` single-threaded cores."""
+    made = []
+    for kernel, (family, rows) in KERNELS.items():
+        pair = kernel.startswith("lock") or kernel == "switch_pipe"
+        for index, (params, scored, ns) in enumerate(rows):
+            width = 2 if pair and params != "place=same" else 1
+            layout = [list(range(c, c + width)) for c in range(0, cpus - width + 1, width)]
+            for copies, groups in (("1", layout[-1:]), ("cores", layout)):
+                if copies == "cores" and not scored:
+                    continue
+                made.append(
+                    r.Variant(
+                        kernel=kernel, family=family, params=params, copies=copies, scored=scored, version=1,
+                        unit="operation", flags=["blocking"], index=index, value=0, groups=groups,
+                        divisor=len(groups) * width, held_bytes=0, ops=max(1, round(SAMPLE_NS / ns)),
+                        window_ns=0 if copies == "1" else SAMPLE_NS,
+                    )
+                )  # fmt: skip
+    return made
+
+
+def true_ns(variant: r.Variant) -> float:
+    """ns per operation of one copy before noise."""
+    return next(ns for params, _, ns in KERNELS[variant.kernel][1] if params == variant.params)
+
+
+def made_cell(variant: r.Variant, samples: int, factor: float) -> dict[str, Any]:
+    """``factor`` multiplies the time of an operation."""
+    elapsed = SAMPLE_NS * len(variant.groups)
+    ops = max(1, round(SAMPLE_NS / (true_ns(variant) * factor)))
+    columns = {name: [0] * samples for name in msgspec.structs.asdict(_EMPTY)}
+    columns |= {
+        "round": list(range(samples)), "wall_ns": [SAMPLE_NS] * samples, "ops": [ops * len(variant.groups)] * samples,
+        "elapsed_ns": [elapsed] * samples, "cpu_ns": [elapsed] * samples, "overlap_ppm": [1_000_000] * samples,
+    }  # fmt: skip
+    # One operation more or less is the step of ops; the time carries the exact factor, so that truth is exact.
+    exact = round(ops * true_ns(variant) * factor)
+    return {
+        "kernel": variant.kernel, "params": variant.params, "copies": variant.copies,
+        "obtained": {"cpus": variant.groups}, "samples": columns, "prepare_ns": 1000, "error": None,
+        "copy_ops": [ops * samples] * len(variant.groups),
+        "copy_elapsed_ns": [exact * samples] * len(variant.groups),
+    }  # fmt: skip
+
+
+_EMPTY = r.Samples(**{name: [] for name in r.Samples.__struct_fields__})
+
+
+def made_run(
+    passes: int = 16, *, cpus: int = 2, seed: int = 0, noise: float = 0.02, slower: float = 1.0, samples: int = 2,
+    variants: list[r.Variant] | None = None, **plan: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """A whole, sealed run document; every cell of a pass shares half of the log-normal ``noise`` of that pass."""
+    rng = random.Random(seed)
+    variants = made_variants(cpus) if variants is None else variants
+    the_plan = r.Plan(**{
+        "id": f"made-{seed}", "created_utc": "2026-01-02T03:04:05Z", "cpubench": "0.1.0", "suite": 1,
+        "build": {"compiler": "gcc 12", "flags": "-O2", "copy_sha256": "0" * 64}, "host_id": "made", "seed": seed,
+        "profile": "quick", "target_ppm": 20_000, "min_passes": 12, "max_passes": 60, "budget_ns": 0,
+        "samples": samples, "sample_ns": SAMPLE_NS, "cpus": list(range(cpus)),
+        "divisor": r.Divisor(kind="vcpu", n=cpus), "llc_bytes": 32 << 20, "caps": ["as-is"], "variants": variants,
+        "skipped": [], "windows": [], "predicted_pass_ns": 10**9, **plan,
+    })  # fmt: skip
+    blocks = []
+    for index in range(passes):
+        shared = rng.gauss(0, noise / math.sqrt(2))
+        order = list(range(len(variants)))
+        cells = [
+            made_cell(v, samples, slower * math.exp(shared + rng.gauss(0, noise / math.sqrt(2)))) for v in variants
+        ]
+        blocks.append(sealed({
+            "schema": "cpubench.block/1", "plan_id": the_plan.id, "index": index, "cap": "as-is",
+            "times": {"start_utc_ns": 1, "ready_ns": 1, "prepare_ns": 1, "rounds_ns": 10**9, "timed_ns": 9 * 10**8,
+                      "hook_ns": 0, "clock_read_ns": 30},
+            "environment": {}, "rounds": [order] * samples, "cells": cells, "windows": [],
+        }))  # fmt: skip
+    return sealed({
+        "schema": "cpubench.run/1", "plan": msgspec.to_builtins(the_plan), "host": {"hostname": "made", "cpu": "made"},
+        "imported": {"numpy": "2"}, "passes": [{"index": b["index"], "blocks": [b]} for b in blocks],
+        "stopped": {"by": "target", "passes": passes, "half_width_ppm": 20_000}, "notes": [],
+    })  # fmt: skip
