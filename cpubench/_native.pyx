@@ -1,0 +1,303 @@
+# cython: language_level=3, freethreading_compatible=True
+"""Where Python meets C: the registry of kernels and the pool of copies. Standard library only."""
+
+import errno as _errno
+import os
+import signal
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+
+cdef extern from *:
+    """
+    #include <sys/prctl.h>
+    #include <signal.h>
+    #include <unistd.h>
+    static int cb_die_with(int parent) {
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL)) return -errno;
+        return getppid() == parent ? 0 : -ESRCH;
+    }
+    """
+    const char *CB_COMPILER
+    const char *CB_FLAGS
+    const char *CB_LINK
+    int cb_die_with(int parent) nogil
+
+
+cdef extern from "board.h" nogil:
+    enum: CB_BLOCKING, CB_ISOLATE, CB_GROUP, CB_PAIR, CB_PARENT, CB_FILES, CB_HIDDEN
+    enum: CB_SCORED, CB_STRICT, CB_HUGE, CB_SAME, CB_OTHER, CB_SIBLING, CB_OF_L1, CB_OF_L2, CB_OF_L3
+    enum: CB_MAX_GROUP, CB_MAX_VARIANTS
+    enum cb_verb: CB_PREPARE, CB_SAMPLE, CB_RELEASE, CB_QUIT
+
+    struct cb_param:
+        const char *label
+        uint64_t value, held_bytes
+        uint8_t flags, pages, place, relative, threads
+
+    struct cb_ctx:
+        pass
+
+    struct cb_kernel:
+        const char *name
+        const char *family
+        const char *doc
+        const char *unit
+        uint32_t version, flags
+        const cb_param *params
+        uint64_t max_ops
+        int (*before)(cb_ctx *, uint64_t) noexcept nogil
+        int (*after)(cb_ctx *) noexcept nogil
+
+    const cb_kernel *const cb_kernels[]
+    const int cb_kernel_count
+
+    struct cb_order:
+        uint32_t verb, variant
+        int32_t kernel, param
+        uint64_t value
+        int32_t ncpus
+        int32_t cpus[8]
+        uint64_t ops, window_ns
+
+    struct cb_answer:
+        int32_t rc
+        char call[32]
+        uint64_t t0_ns, t1_ns, ops, elapsed_ns, hook_ns, cpu_ns, run_delay_ns, nvcsw, nivcsw, minflt, majflt
+        int32_t cpu_first, cpu_last
+        uint64_t checksum, counter, huge_bytes, huge_asked_bytes
+        uint64_t thread_ops[8]
+
+    struct cb_seat:
+        int32_t cpu
+        cb_answer answer
+
+    struct cb_board:
+        uint32_t nseats
+        cb_seat seats[1]
+
+    struct cb_pool:
+        cb_board *board
+        int lost_seat, lost_status
+
+    uint64_t cb_now_ns()
+    double cb_clock_read_ns()
+    cb_pool *cb_pool_new(const char *, const char *, const char *, int, const int *, const uint64_t *, uint64_t, uint64_t)
+    int cb_pool_fill(cb_pool *)
+    void cb_pool_ask(cb_pool *, const int *, int, const cb_order *, uint64_t)
+    int cb_pool_wait(cb_pool *)
+    void cb_pool_kill(cb_pool *)
+    void cb_pool_free(cb_pool *)
+
+
+_FLAGS = {"blocking": CB_BLOCKING, "isolate": CB_ISOLATE, "group": CB_GROUP, "pair": CB_PAIR, "parent": CB_PARENT,
+          "files": CB_FILES, "hidden": CB_HIDDEN}
+_PLACES = {0: "any", CB_SAME: "same", CB_OTHER: "other", CB_SIBLING: "sibling"}
+_RELATIVE = {0: None, CB_OF_L1: "L1", CB_OF_L2: "L2", CB_OF_L3: "L3"}
+
+BUILD = {"compiler": CB_COMPILER.decode(), "flags": CB_FLAGS.decode(), "link": CB_LINK.decode()}
+
+
+class CopyLost(RuntimeError):
+    """A copy crashed, was killed or passed its deadline. Every copy was started anew: nothing is prepared any more."""
+
+
+def now_ns() -> int:
+    """CLOCK_MONOTONIC_RAW in nanoseconds, the clock of every sample."""
+    return cb_now_ns()
+
+
+def clock_read_ns() -> float:
+    """What one reading of that clock costs, in nanoseconds, over 1,000 readings."""
+    return cb_clock_read_ns()
+
+
+def die_with(int parent) -> None:
+    """This process is killed when its parent, whose pid is given, ends; OSError where it has ended already."""
+    cdef int rc = cb_die_with(parent)
+    if rc:
+        raise OSError(-rc, os.strerror(-rc), "prctl")
+
+
+def kernels(bint hidden=False) -> list:
+    """Every kernel of the registry as a dict of plain values; those for tests only where ``hidden`` is set."""
+    cdef const cb_kernel *k
+    cdef const cb_param *p
+    found = []
+    for i in range(cb_kernel_count):
+        k = cb_kernels[i]
+        if k.flags & CB_HIDDEN and not hidden:
+            continue
+        params = []
+        p = k.params
+        while p.label != NULL:
+            params.append({"label": p.label.decode(), "value": p.value, "held_bytes": p.held_bytes,
+                           "scored": bool(p.flags & CB_SCORED), "strict": bool(p.flags & CB_STRICT),
+                           "huge": p.pages == CB_HUGE, "place": _PLACES[p.place], "relative": _RELATIVE[p.relative],
+                           "threads": p.threads or 1})
+            p += 1
+        found.append({"name": k.name.decode(), "family": k.family.decode(), "doc": k.doc.decode(),
+                      "unit": k.unit.decode(), "version": k.version, "max_ops": k.max_ops, "number": i,
+                      "hooks": k.before != NULL or k.after != NULL,
+                      "flags": [name for name, bit in _FLAGS.items() if k.flags & bit], "params": params})
+    return found
+
+
+cdef class Pool:
+    """Copies that run kernels: one process per seat, pinned to its CPU, with its touched memory.
+
+    ``seats`` are pairs (CPU, touched bytes). Slots name what is prepared in the copies, 0 to 1,023.
+    OSError names the kernel and the call that failed; CopyLost says who was lost and why.
+    """
+
+    cdef cb_pool *pool
+    cdef readonly list seats
+    cdef object names, _paths
+
+    def __cinit__(self, str program, str target, str directory, list seats, uint64_t llc_bytes=0, uint64_t seed=1):
+        cdef int n = len(seats)
+        cdef int *cpus = <int *>calloc(n, sizeof(int))
+        cdef uint64_t *touched = <uint64_t *>calloc(n, sizeof(uint64_t))
+        self.seats = seats
+        self.names = {}
+        self._paths = (os.fsencode(program), os.fsencode(target), os.fsencode(directory))
+        if cpus == NULL or touched == NULL or n == 0:
+            free(cpus)
+            free(touched)
+            raise MemoryError if n else ValueError("a pool needs a seat")
+        for i, (cpu, touched_bytes) in enumerate(seats):
+            cpus[i] = cpu
+            touched[i] = touched_bytes
+        self.pool = cb_pool_new(self._paths[0], self._paths[1], self._paths[2], n, cpus, touched, llc_bytes, seed)
+        error = _last_errno()
+        free(cpus)
+        free(touched)
+        if self.pool == NULL:
+            raise OSError(error, os.strerror(error), "memfd_create")
+        self._fill()
+
+    def __dealloc__(self):
+        if self.pool != NULL:
+            cb_pool_free(self.pool)
+
+    def close(self) -> None:
+        """Kill and reap every copy and what it started."""
+        if self.pool != NULL:
+            cb_pool_free(self.pool)
+            self.pool = NULL
+
+    def prepare(self, int slot, int kernel, int param, uint64_t value, list copies) -> list:
+        """What each copy told after its kernel's prepare. ``copies`` are pairs (seat, CPUs of the copy)."""
+        if not 0 <= slot < CB_MAX_VARIANTS:
+            raise ValueError(f"no such slot: {slot}")
+        if not (0 <= kernel < cb_kernel_count):
+            raise ValueError(f"no such kernel: {kernel}")
+        label = cb_kernels[kernel].params[param].label.decode()
+        name = cb_kernels[kernel].name.decode()
+        self.names[slot] = (f"{name}[{label}]" if label else name, [seat for seat, _ in copies])
+        return self._ask(CB_PREPARE, slot, copies, kernel, param, value, 0, 0, 60_000_000_000)
+
+    def sample(self, int slot, uint64_t ops, uint64_t window_ns, uint64_t deadline_ns) -> list:
+        """One sample, a dict of raw integers for each copy: one batch of ``ops``, or batches until the window is over."""
+        return self._ask(CB_SAMPLE, slot, None, 0, 0, 0, ops, window_ns, deadline_ns)
+
+    def release(self, int slot) -> list:
+        """What each copy told after its kernel's release."""
+        return self._ask(CB_RELEASE, slot, None, 0, 0, 0, 0, 0, 60_000_000_000)
+
+    cdef list _ask(self, cb_verb verb, int slot, copies, int kernel, int param, uint64_t value, uint64_t ops,
+                   uint64_t window_ns, uint64_t deadline_ns):
+        name, seats = self.names[slot]
+        cdef int n = len(seats), i
+        cdef int *where = <int *>calloc(n, sizeof(int))
+        cdef cb_order *orders = <cb_order *>calloc(n, sizeof(cb_order))
+        try:
+            for i in range(n):
+                where[i] = seats[i]
+                orders[i].verb = verb
+                orders[i].variant = slot
+                orders[i].kernel = kernel
+                orders[i].param = param
+                orders[i].value = value
+                orders[i].ops = ops
+                orders[i].window_ns = window_ns
+                if copies is not None:
+                    cpus = copies[i][1]
+                    orders[i].ncpus = len(cpus)
+                    for j in range(min(len(cpus), CB_MAX_GROUP)):
+                        orders[i].cpus[j] = cpus[j]
+            with nogil:
+                cb_pool_ask(self.pool, where, n, orders, deadline_ns)
+            self._wait(name, deadline_ns)
+            return [self._answer(name, seat) for seat in seats]
+        finally:
+            free(where)
+            free(orders)
+
+    cdef _wait(self, name, deadline_ns):
+        cdef int rc = -_errno.EINTR
+        while rc == -_errno.EINTR:
+            with nogil:
+                rc = cb_pool_wait(self.pool)
+            # A handler of ours may raise here: then close() must still find the copies.
+        if rc == 0:
+            return
+        if rc == -_errno.ECHILD:
+            cpu = self.seats[self.pool.lost_seat][0]
+            code = os.waitstatus_to_exitcode(self.pool.lost_status)
+            how = f"killed by {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
+            reason = f"{name}: copy on CPU {cpu} {how}"
+        else:
+            reason = f"{name}: no answer within {deadline_ns / 1e9:.3g} s"
+        cb_pool_kill(self.pool)
+        self._fill()
+        raise CopyLost(reason)
+
+    cdef _fill(self):
+        cdef int rc
+        self.names = {}
+        with nogil:
+            rc = cb_pool_fill(self.pool)
+        if rc:
+            raise OSError(-rc, os.strerror(-rc), self._paths[0].decode(errors="replace"))
+        rc = -_errno.EINTR
+        while rc == -_errno.EINTR:
+            with nogil:
+                rc = cb_pool_wait(self.pool)
+        if rc:
+            cb_pool_kill(self.pool)
+            raise OSError(-rc, "a copy did not start", self._paths[0].decode(errors="replace"))
+        for seat, (cpu, _) in enumerate(self.seats):
+            try:
+                self._answer(f"copy on CPU {cpu}", seat)
+            except OSError:
+                cb_pool_kill(self.pool)
+                raise
+
+    cdef dict _answer(self, name, int seat):
+        cdef cb_answer *a = &self.pool.board.seats[seat].answer
+        if a.rc and a.rc != -_errno.ECANCELED:
+            raise OSError(-a.rc, os.strerror(-a.rc), f"{name}: {a.call.decode()}")
+        return {"cpu": self.seats[seat][0], "canceled": a.rc != 0, "t0_ns": a.t0_ns, "t1_ns": a.t1_ns, "ops": a.ops,
+                "elapsed_ns": a.elapsed_ns, "hook_ns": a.hook_ns, "cpu_ns": a.cpu_ns, "run_delay_ns": a.run_delay_ns,
+                "nvcsw": a.nvcsw, "nivcsw": a.nivcsw, "minflt": a.minflt, "majflt": a.majflt,
+                "cpu_first": a.cpu_first, "cpu_last": a.cpu_last, "checksum": a.checksum, "counter": a.counter,
+                "huge_bytes": a.huge_bytes, "huge_asked_bytes": a.huge_asked_bytes,
+                "thread_ops": list(a.thread_ops)}
+
+
+def _signal_name(number):
+    try:
+        return f"{signal.Signals(number).name} ({number})"
+    except ValueError:
+        return f"signal {number}"
+
+
+cdef extern from "errno.h":
+    int errno
+
+
+cdef int _last_errno():
+    return errno

@@ -1,0 +1,118 @@
+/* What a kernel is, and what it may use. A kernel reads no clock, allocates nothing of its own, prints nothing.
+ * The build defines _GNU_SOURCE. */
+#ifndef CB_KERNEL_H
+#define CB_KERNEL_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CB_LINE 64       /* bytes between two elements that must not share a cache line */
+#define CB_MAX_GROUP 8   /* threads of a group, processes of a pair */
+#define CB_MAX_ARENAS 4  /* buffers of one prepared variant */
+
+enum cb_flag {                /* of a kernel */
+    CB_BLOCKING = 1 << 0,     /* sleeps by design: an involuntary switch is no sign of noise */
+    CB_ISOLATE = 1 << 1,      /* leaves state behind: measured in a group of its own at the end of the block */
+    CB_GROUP = 1 << 2,        /* its copies are groups of threads, each thread on a core of its own */
+    CB_PAIR = 1 << 3,         /* its copies are pairs of processes */
+    CB_PARENT = 1 << 4,       /* runs in a process that has touched `value` bytes of base pages */
+    CB_FILES = 1 << 5,        /* works below ctx->dir_fd */
+    CB_HIDDEN = 1 << 6,       /* for tests and self-tests: not listed, never planned */
+};
+enum cb_param_flag { CB_SCORED = 1 << 0, CB_STRICT = 1 << 1 /* measured in `strict` only */ };
+enum cb_pages { CB_BASE, CB_HUGE };
+enum cb_place { CB_ANY, CB_SAME, CB_OTHER, CB_SIBLING }; /* of the second process of a pair */
+enum cb_relative { CB_ABSOLUTE, CB_OF_L1, CB_OF_L2, CB_OF_L3 };
+
+/* One value of a kernel's parameter; a list ends with .label = NULL. A kernel without parameters has one, "". */
+struct cb_param {
+    const char *label;    /* "rss=384M" */
+    uint64_t value;       /* bytes, ns or a count, as the kernel says; relative ones: the divisor of the cache */
+    uint64_t held_bytes;  /* memory that a copy holds while prepared; relative ones: 0, the plan works it out */
+    uint8_t flags, pages, place, relative, threads;
+};
+
+struct cb_ctx {
+    const struct cb_kernel *kernel;
+    const struct cb_param *param;
+    uint64_t value;     /* the parameter, resolved on this host */
+    uint64_t llc_bytes; /* last-level cache of this CPU; 0 where it is not known */
+    uint64_t seed;
+    int cpus[CB_MAX_GROUP]; /* this copy's CPUs; it is pinned to the first */
+    int ncpus;
+    int dir_fd;          /* a folder of this copy alone */
+    const char *target;  /* the program that spawn kernels execute */
+    void *state;         /* the kernel's own, from cb_arena() */
+    int64_t own[8];      /* the kernel's own small things: descriptors, a child */
+
+    /* told back */
+    const char *call;    /* the call that failed */
+    uint64_t checksum;   /* proof that the work was done: equal for equal seeds and operation counts */
+    uint64_t counter;    /* operations that the kernel itself counted, where its work has a natural counter */
+    uint64_t huge_bytes, huge_asked_bytes; /* of the buffers for which huge pages were asked */
+    uint64_t thread_ops[CB_MAX_GROUP];     /* fairness: operations of each thread of a group */
+    struct { void *at, *map; size_t bytes, mapped; } arenas[CB_MAX_ARENAS];
+    int narenas;
+};
+
+struct cb_kernel {
+    const char *name, *family;
+    const char *doc;   /* one sentence: what one operation is */
+    const char *unit;  /* its noun: "round trip" */
+    uint32_t version;  /* raised with every change of the work: different versions are never compared */
+    uint32_t flags;
+    const struct cb_param *params;
+    uint64_t max_ops;  /* of one batch; 0: no limit */
+    int (*prepare)(struct cb_ctx *);               /* all return 0 or -errno, and name the call by cb_fail() */
+    int (*warm)(struct cb_ctx *);                  /* untimed: bring back what other kernels evicted */
+    int (*before)(struct cb_ctx *, uint64_t ops);  /* untimed work for the next batch */
+    int (*run)(struct cb_ctx *, uint64_t ops);     /* the only one that is timed */
+    int (*after)(struct cb_ctx *);
+    int (*release)(struct cb_ctx *);               /* also after a failed prepare; twice is harmless */
+};
+
+/* registry.c */
+extern const struct cb_kernel *const cb_kernels[];
+extern const int cb_kernel_count;
+const struct cb_kernel *cb_find(const char *name);
+
+/* arena.c */
+void *cb_arena(struct cb_ctx *, size_t bytes, enum cb_pages); /* zeroed, touched; NULL: errno is set, ctx->call too */
+void cb_arena_free(struct cb_ctx *);
+void cb_cycle(void *base, uint64_t lines, uint64_t seed); /* lines: a power of two; each line points to the next */
+uint64_t cb_cycle_at(uint64_t lines, uint64_t seed, uint64_t i); /* the line that is visited i-th */
+
+/* process.c */
+int cb_fail(struct cb_ctx *, const char *call);      /* -errno (never 0), with the call's name kept */
+int cb_pin(int cpu);                                 /* pins this thread and reads it back; 0 or -errno */
+pid_t cb_fork(struct cb_ctx *);                      /* a child that dies with this process */
+int cb_reap(struct cb_ctx *, pid_t, int *status);    /* waitpid through EINTR; 0 or -errno */
+
+/* group.c: threads 1.. of a group wait at a gate on cores of their own; thread 0 is the copy itself */
+typedef void cb_body(struct cb_ctx *, int thread);
+struct cb_group;
+size_t cb_group_bytes(void);
+int cb_group_start(struct cb_ctx *, struct cb_group *, cb_body *); /* pins each thread to its CPU and reads it back */
+void cb_group_run(struct cb_group *);                              /* body once in every thread */
+void cb_group_stop(struct cb_group *);
+
+/* work.c: dependent multiply and add, 4 cycles a step on current cores, which no compiler shortens */
+static inline uint64_t cb_work(uint64_t x, uint64_t steps) {
+    for (uint64_t i = 0; i < steps; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        __asm__ volatile("" : "+r"(x));
+    }
+    return x;
+}
+uint64_t cb_work_result(uint64_t x, uint64_t steps); /* what cb_work() must return, in log(steps) time */
+
+static inline void cb_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+#endif

@@ -1,0 +1,53 @@
+/* fork() from a parent of known touched size, execve() of the suite's own static program, waitpid().
+ * Agents fork their tools from parents of 330 to 420 MB: the page tables that fork copies are the larger part. */
+#include "../kernel.h"
+#include "../target.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int prepare(struct cb_ctx *ctx) {
+    if (access(ctx->target, X_OK)) return cb_fail(ctx, "access");
+    return 0;
+}
+
+static int run(struct cb_ctx *ctx, uint64_t ops) {
+    char *const argv[] = {(char *)ctx->target, NULL}, *const envp[] = {NULL};
+    for (uint64_t i = 0; i < ops; i++) {
+        int status;
+        pid_t child = fork();
+        if (child < 0) return cb_fail(ctx, "fork");
+        if (child == 0) {
+            execve(ctx->target, argv, envp);
+            _exit(errno); /* below TARGET_STATUS */
+        }
+        int rc = cb_reap(ctx, child, &status);
+        if (rc) return rc;
+        if (!WIFEXITED(status)) return errno = ECHILD, cb_fail(ctx, "execve");
+        if (WEXITSTATUS(status) != TARGET_STATUS) return errno = WEXITSTATUS(status), cb_fail(ctx, "execve");
+    }
+    ctx->counter += ops; /* each child told TARGET_STATUS, which nothing else does */
+    ctx->checksum = ctx->counter;
+    return 0;
+}
+
+static int release(struct cb_ctx *ctx) {
+    (void)ctx;
+    return 0;
+}
+
+#define RSS(name, bytes, bits) {.label = "rss=" name, .value = bytes, .held_bytes = bytes, .flags = bits}
+const struct cb_kernel cb_kernel_spawn_fork_exec = {
+    .name = "spawn_fork_exec",
+    .family = "spawn",
+    .doc = "fork() from a parent with that much touched memory on base pages, execve() of a static program, waitpid().",
+    .unit = "process",
+    .version = 1,
+    .flags = CB_BLOCKING | CB_PARENT,
+    .params = (const struct cb_param[]){
+        RSS("8M", 8 << 20, 0), RSS("64M", 64 << 20, 0), RSS("384M", 384 << 20, CB_SCORED),
+        RSS("1G", 1 << 30, CB_STRICT), {0}},
+    .prepare = prepare,
+    .run = run,
+    .release = release,
+};

@@ -1,0 +1,80 @@
+"""The extension that the block imports, and the two static programs: the copy, which runs kernels, and its target."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from glob import glob
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+CFLAGS = ["-O2", "-fno-lto", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
+HEADERS = [*sorted(glob("ext/*.h")), "ext/kernels.def"]
+KERNELS = ["ext/registry.c", *sorted(glob("ext/kernels/*.c"))]
+COPY = ["ext/copy.c", "ext/arena.c", "ext/group.c", "ext/measure.c", "ext/process.c", "ext/work.c", *KERNELS]
+SHARED = ["ext/pool.c", "ext/measure.c", "ext/arena.c", "ext/group.c", "ext/process.c", "ext/work.c", *KERNELS]
+
+
+def compiler() -> list[str]:
+    """The C compiler's command; ends the build in one line where there is none, or no Python.h."""
+    command = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
+    if not shutil.which(command[0]):
+        command = ["cc"]
+    if not shutil.which(command[0]):
+        sys.exit("cpubench: no C compiler: install it by `apt-get install gcc libc6-dev` or `dnf install gcc glibc-devel`")
+    if not Path(sysconfig.get_paths()["include"], "Python.h").is_file():
+        sys.exit("cpubench: no Python.h: install it by `apt-get install python3-dev` or `dnf install python3-devel`")
+    return command
+
+
+def link(cc: list[str], sources: list[str], out: Path, *ways: list[str]) -> str:
+    """The options of the first way of ``ways`` in which the program links, joined by spaces."""
+    for way in ways:
+        made = subprocess.run([*cc, *CFLAGS, *sources, "-o", out, *way], capture_output=True, text=True, check=False)
+        if made.returncode == 0:
+            return " ".join(way)
+    sys.exit(f"cpubench: {out.name} did not build:\n{made.stderr}")
+
+
+class Build(build_ext):
+    """Also builds the programs, into ``cpubench/_bin`` beside the extension."""
+
+    def run(self) -> None:
+        cc = compiler()
+        folder = Path("cpubench") if self.inplace else Path(self.build_lib, "cpubench")
+        programs = folder / "_bin"
+        programs.mkdir(parents=True, exist_ok=True)
+        # Static: a fork of a dynamic program also copies its libraries' mappings (165 against 268 us measured), and
+        # one wheel then runs the same code on every host. Without libc.a it is dynamic, and the run file says so.
+        copy = link(cc, COPY, programs / "cpubench-copy", ["-static", "-pthread"], ["-pthread"])
+        target = link(cc, ["ext/target.c"], programs / "cpubench-target",
+                      ["-static", "-nostdlib", "-Wl,--build-id=none"], ["-static"], [])  # fmt: skip
+        version = subprocess.run([*cc, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+        for extension in self.extensions:
+            for name, value in (("CB_COMPILER", version), ("CB_FLAGS", " ".join(CFLAGS)), ("CB_LINK", copy + "; " + target)):
+                extension.define_macros.append((name, '"' + value.replace("\\", "").replace('"', "'") + '"'))
+        super().run()
+
+    def get_outputs(self) -> list[str]:
+        programs = glob(str(Path(self.build_lib, "cpubench", "_bin", "*")))
+        return [*super().get_outputs(), *programs]
+
+
+setup(
+    cmdclass={"build_ext": Build},
+    ext_modules=[
+        Extension(
+            "cpubench._native",
+            ["cpubench/_native.pyx", *SHARED],
+            depends=[*HEADERS, *COPY, "ext/target.c"],
+            include_dirs=["ext"],
+            extra_compile_args=[*CFLAGS, "-Wno-unused-parameter"],
+            extra_link_args=["-pthread", "-fno-lto"],
+        )
+    ],
+)
