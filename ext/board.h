@@ -55,6 +55,9 @@ double cb_clock_read_ns(void); /* what one reading of the clock costs */
 int cb_evidence_open(void);    /* once a process; 0 or -errno */
 void cb_measure(struct cb_ctx *, const struct cb_order *, struct cb_board *, struct cb_answer *);
 
+/* scratch.c: a tmpfs that only this process and its children see; 0 or -errno */
+int cb_private_tmpfs(const char *path, uint64_t bytes);
+
 /* pool.c: the block's side */
 struct cb_pool {
     struct cb_board *board;

@@ -82,7 +82,9 @@ static int touch(uint64_t bytes) {
 static int begin(struct cb_seat *seat, struct cb_answer *a) {
     int rc = cb_pin(seat->cpu);
     snprintf(a->call, sizeof a->call, "%s", rc ? "sched_setaffinity" : "mmap");
+    uint64_t start = cb_now_ns();
     if (!rc) rc = touch(seat->touched_bytes);
+    a->elapsed_ns = cb_now_ns() - start;
     cb_evidence_open(); /* without it run_delay_ns stays 0 */
     a->cpu_first = sched_getcpu();
     return a->rc = rc;
@@ -133,7 +135,8 @@ static int solo(int argc, char **argv) {
     seat->touched_bytes = k->flags & CB_PARENT ? seat->order.value : 0;
     struct cb_answer *a = &seat->answer;
     struct cb_ctx *ctx = &contexts[0];
-    if (begin(seat, a) == 0 && (a->rc = prepare(board, 0, ctx)) == 0) cb_measure(ctx, &seat->order, board, a);
+    if (begin(seat, a) == 0) *a = (struct cb_answer){0};
+    if (a->rc == 0 && (a->rc = prepare(board, 0, ctx)) == 0) cb_measure(ctx, &seat->order, board, a);
     int rc = release(ctx), again = release(ctx);
     a->rc = a->rc ? a->rc : rc ? rc : again;
     if (k->flags & CB_FILES && chdir(argv[5]) == 0) rmdir("copy-0");

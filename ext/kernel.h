@@ -95,8 +95,8 @@ typedef void cb_body(struct cb_ctx *, int thread);
 struct cb_group;
 size_t cb_group_bytes(void);
 int cb_group_start(struct cb_ctx *, struct cb_group *, cb_body *); /* pins each thread to its CPU and reads it back */
-void cb_group_run(struct cb_group *);                              /* body once in every thread */
-void cb_group_stop(struct cb_group *);
+void cb_group_open(struct cb_group *); /* the other threads run the body; a thread may still be in it from before */
+void cb_group_stop(struct cb_group *); /* and all are joined */
 
 /* work.c: dependent multiply and add, 4 cycles a step on current cores, which no compiler shortens */
 static inline uint64_t cb_work(uint64_t x, uint64_t steps) {

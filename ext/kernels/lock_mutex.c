@@ -42,8 +42,11 @@ static int prepare(struct cb_ctx *ctx) {
 
 static int run(struct cb_ctx *ctx, uint64_t ops) {
     struct lock *lock = ctx->state;
-    lock->left = ops; /* the threads stand at the gate */
-    cb_group_run(group_of(ctx));
+    pthread_mutex_lock(&lock->mutex);
+    lock->left = ops;
+    pthread_mutex_unlock(&lock->mutex);
+    cb_group_open(group_of(ctx));
+    body(ctx, 0); /* who finds nothing left while holding the mutex knows that every operation is finished */
     ctx->counter += ops;
     return 0;
 }

@@ -1,0 +1,5 @@
+import sys
+
+from cpubench.cli import main
+
+sys.exit(main())

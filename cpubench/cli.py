@@ -1,0 +1,248 @@
+"""The command line: one function per sub-command, no logic; heavy imports happen inside, `--help` needs none."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cpubench import __version__
+from cpubench.errors import UsageError
+
+NOT_BUILT = "this is a checkout without its extension: build it with `pip install .` (or `pip install -e .`)"
+FOLDER = click.Path(path_type=Path)
+as_json = click.option("--json", "json_", is_flag=True, help="Print one JSON document on stdout, and nothing else there.")
+
+
+def emit(document: Any) -> None:
+    """Prints one JSON document on stdout."""
+    click.echo(json.dumps(document, indent=1))
+
+
+def native() -> Any:
+    """The built extension; UsageError with the way out where there is none."""
+    try:
+        from cpubench import _native
+    except ImportError as error:
+        raise UsageError("not_built", f"{NOT_BUILT} ({error})") from None
+    return _native
+
+
+def nanoseconds(text: str) -> int:
+    """ "90", "90s", "10m" or "1h" in nanoseconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", text.strip())
+    if not match:
+        raise UsageError("budget", f"{text!r} is no duration: write 90s, 10m or 1h", "--budget")
+    return round(float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"] * 1e9)
+
+
+def names(text: str | None) -> list[str] | None:
+    """The names of a list with commas; None where none was given."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="cpubench")
+def cli() -> None:
+    """How much agent work a CPU does, per core and per watt."""
+
+
+@cli.command()
+@click.option("--profile", default="standard", show_default=True, metavar="NAME", help="quick, standard or strict.")
+@click.option("--families", metavar="F,..", help="Measure these families only.")
+@click.option("--copies", metavar="C,..", help="Of 1, cores and cpus.")
+@click.option("--cpus", metavar="LIST", help="Measure on these logical CPUs only, such as 0-3,8.")
+@click.option("--workdir", type=FOLDER, help="Folder for scratch files.  [default: the run folder]")
+@click.option("--out", type=FOLDER, help="Run folder.  [default: results/HOST-TIME]")
+@click.option("--resume", type=FOLDER, help="Go on with the run in this folder.")
+@click.option("--budget", metavar="TIME", help="Stop after this time: 90s, 10m.  [default: the profile's]")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of all orders.  [default: drawn]")
+@click.option("--strict", is_flag=True, help="Exit with 3 where the result is not publishable.")
+@as_json
+def run(profile: str, families: str | None, copies: str | None, cpus: str | None, workdir: Path | None, out: Path | None,
+        resume: Path | None, budget: str | None, seed: int | None, strict: bool, json_: bool) -> int:  # fmt: skip
+    """Measure this host: one folder with the run file and all evidence."""
+    native()
+    from cpubench.host.cpulist import parse_cpulist
+    from cpubench.measure import runner
+    from cpubench.report.progress import Progress
+
+    fixed = {"--families": families, "--copies": copies, "--cpus": cpus, "--out": out, "--budget": budget, "--seed": seed}
+    given = [name for name, value in fixed.items() if value is not None]
+    progress = Progress(sys.stderr)
+    if resume is not None:
+        if given:
+            raise UsageError("usage", f"{given[0]} was fixed by the plan and cannot be given again", "--resume")
+        folder = runner.resume(resume, progress.tell, workdir)
+    else:
+        try:
+            chosen = None if cpus is None else parse_cpulist(cpus)
+        except ValueError as error:
+            raise UsageError("cpu", str(error), "--cpus") from None
+        options = runner.Options(
+            profile, names(families), names(copies), None, chosen, workdir, out,
+            None if budget is None else nanoseconds(budget), seed,
+        )  # fmt: skip
+        folder = runner.run(options, progress.tell)
+    return _finish(folder, strict, json_)
+
+
+def _finish(folder: Path, strict: bool, json_: bool) -> int:
+    """Writes the pytest-benchmark file of a finished run and shows its score."""
+    from cpubench.bench.export import to_pytest_benchmark
+    from cpubench.measure.folder import write_json
+    from cpubench.results.load import load_run
+
+    loaded = load_run(folder)
+    write_json(folder / "pytest-benchmark.json", to_pytest_benchmark(loaded))
+    document = _score(folder, "equal", None)
+    if json_:
+        failed = {f"{c.kernel}[{c.params}]@{c.copies}" if c.params else f"{c.kernel}@{c.copies}": c.error
+                  for p in loaded.passes for b in p.blocks for c in b.cells if c.error}  # fmt: skip
+        width = loaded.stopped.half_width_ppm
+        emit({
+            "run": str(folder),
+            "stopped": {"by": loaded.stopped.by, "passes": loaded.stopped.passes,
+                        "half_width": None if width is None else width / 1e6},
+            "publishable": document["publishable"],
+            "failed": [{"variant": key, "reason": reason} for key, reason in failed.items()],
+            "skipped": [{"variant": m.variant, "reason": m.reason} for m in loaded.plan.skipped],
+        })  # fmt: skip
+    else:
+        from cpubench.report.terminal import show_score
+
+        show_score(document, sys.stdout)
+        click.echo(f"\nrun folder: {folder}")
+    return 3 if strict and not document["publishable"] else 0
+
+
+def _score(path: Path, scenario: str, reference: Path | None) -> dict[str, Any]:
+    from cpubench.analysis.reference import load_reference
+    from cpubench.analysis.score import score as score_run
+    from cpubench.results.load import load_run
+
+    return score_run(load_run(path), load_reference(reference), scenario)
+
+
+@cli.command("list")
+@as_json
+def list_(json_: bool) -> None:
+    """The kernels of this build, their parameters, and what is scored."""
+    kernels = native().kernels()
+    if json_:
+        kept = ("name", "family", "unit", "version", "doc", "params", "flags")
+        emit({"kernels": [{name: kernel[name] for name in kept} for kernel in kernels]})
+    else:
+        from cpubench.report.terminal import show_list
+
+        show_list(kernels, sys.stdout)
+
+
+@cli.command()
+@click.argument("runs", metavar="RUN..", type=FOLDER, nargs=-1, required=True)
+@click.option("--scenario", default="equal", show_default=True, metavar="S", help="Weights of the families.")
+@click.option("--reference", type=FOLDER, help="Another reference file.")
+@click.option("--strict", is_flag=True, help="Exit with 3 where a result is not publishable.")
+@as_json
+def score(runs: Sequence[Path], scenario: str, reference: Path | None, strict: bool, json_: bool) -> int:
+    """Compute the scores of finished runs anew, from their raw numbers."""
+    documents = [_score(path, scenario, reference) for path in runs]
+    if json_:
+        emit(documents[0] if len(documents) == 1 else {"runs": documents, "ranks": []})
+    else:
+        from cpubench.report.terminal import show_score
+
+        for document in documents:
+            show_score(document, sys.stdout)
+    return 3 if strict and not all(document["publishable"] for document in documents) else 0
+
+
+@cli.command()
+@click.argument("path", metavar="RUN", type=FOLDER)
+@as_json
+def validate(path: Path, json_: bool) -> None:
+    """Check a run folder or run file: form, hashes, and that its files agree."""
+    from cpubench.results.load import validate as validate_run
+
+    found = validate_run(path)
+    if json_:
+        emit(found)
+    else:
+        click.echo(f"{found['file']}: valid: {found['passes']} passes, {found['variants']} variants")
+
+
+@cli.command()
+@click.argument("path", metavar="RUN", type=FOLDER)
+@click.option("--to", "form", required=True, type=click.Choice(["pytest-benchmark", "csv"]))
+@click.option("-o", "--output", required=True, type=FOLDER, help="File to write; - for stdout.")
+def export(path: Path, form: str, output: Path) -> None:
+    """Write a run in another form."""
+    from cpubench.bench.export import to_csv, to_pytest_benchmark
+    from cpubench.results.load import load_run
+
+    loaded = load_run(path)
+    _write(output, to_csv(loaded) if form == "csv" else json.dumps(to_pytest_benchmark(loaded), indent=1) + "\n")
+
+
+@cli.command()
+@click.argument("path", metavar="RUN", type=FOLDER)
+@click.option("-o", "--output", required=True, type=FOLDER, help="File to write; - for stdout.")
+@click.option("--name", required=True, help="What this reference is called.")
+@click.option("--description", default="", help="One sentence on the machine.")
+def reference(path: Path, output: Path, name: str, description: str) -> None:
+    """Make a reference of a run: the scale on which others are 1000 when equal to it."""
+    from cpubench.analysis.reference import make_reference
+    from cpubench.results.load import load_run
+
+    _write(output, json.dumps(make_reference(load_run(path), name, description), indent=1) + "\n")
+
+
+def _write(output: Path, text: str) -> None:
+    from cpubench.results.files import write_atomic
+
+    if str(output) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        write_atomic(output, text.encode())
+    except OSError as error:
+        raise UsageError("write", f"cannot be written: {error.strerror}", str(output)) from None
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _complain(code: str, text: str, where: str, json_: bool) -> None:
+    line = f"{where}: {text}" if where else text
+    if json_:
+        emit({"error": {"code": code, "text": text, "where": where}})
+    click.echo(f"cpubench: {line}", err=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0 done, 2 wrong usage or input, 3 not publishable, 130 interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    json_ = "--json" in given
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        return cli.main(given, prog_name="cpubench", standalone_mode=False) or 0
+    except UsageError as error:
+        _complain(error.code, error.text, error.where, json_)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        _complain("usage", error.format_message(), context.command_path if context else "", json_)
+    except (KeyboardInterrupt, click.Abort):
+        _complain("interrupted", "interrupted; what was measured is saved, `cpubench run --resume` goes on", "", json_)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # or the interpreter complains of it at exit
+        return 141
+    return 2

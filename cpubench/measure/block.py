@@ -1,0 +1,172 @@
+"""One block: a fresh process that measures rounds of a plan. ``python -I -m cpubench.measure.block`` with the plan's
+file, the pass, the cap, the block's file, a scratch folder, the nanosecond at which it was started, and the parent.
+
+It imports the extension and the standard library only: numpy would start threads, and pytest half a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from cpubench import _native
+from cpubench.measure import copies as pool
+from cpubench.measure.scratch import guard, open_scratch
+from cpubench.results.files import canonical, sealed, write_atomic
+
+SUMS = ("ops", "elapsed_ns", "hook_ns", "cpu_ns", "run_delay_ns", "nvcsw", "nivcsw", "minflt", "majflt")
+COLUMNS = ("round", "wall_ns", *SUMS, "moved", "overlap_ppm", "cpu_first", "cpu_last")
+
+
+def orders(plan: dict[str, Any], index: int, cap: str) -> list[list[int]]:
+    """The variants' order in each round, as indexes into the plan; those that leave state behind come last."""
+    rng = random.Random(f"{plan['seed']}:{index}:{cap}")
+    rounds = []
+    for _ in range(plan["samples"]):
+        order = list(range(len(plan["variants"])))
+        rng.shuffle(order)
+        rounds.append(sorted(order, key=lambda i: "isolate" in plan["variants"][i]["flags"]))
+    return rounds
+
+
+def deadline_ns(plan: dict[str, Any], variant: dict[str, Any]) -> int:
+    """When a sample counts as hung: long after a machine twenty times slower would have ended it."""
+    return 5_000_000_000 + 20 * max(variant["window_ns"], plan["sample_ns"])
+
+
+def empty_cell(variant: dict[str, Any]) -> dict[str, Any]:
+    n = len(variant["groups"])
+    return {"kernel": variant["kernel"], "params": variant["params"], "copies": variant["copies"], "obtained": {},
+            "samples": {name: [] for name in COLUMNS}, "copy_ops": [0] * n, "copy_elapsed_ns": [0] * n,
+            "prepare_ns": 0, "error": None}  # fmt: skip
+
+
+def add_sample(cell: dict[str, Any], number: int, answers: list[dict[str, Any]]) -> int:
+    """Adds one sample to its cell and returns its wall time in nanoseconds, first start to last end."""
+    first, last = min(a["t0_ns"] for a in answers), max(a["t1_ns"] for a in answers)
+    shared = max(0, min(a["t1_ns"] for a in answers) - max(a["t0_ns"] for a in answers))
+    row = {"round": number, "wall_ns": last - first, "overlap_ppm": shared * 1_000_000 // max(1, last - first)}
+    row |= {name: sum(a[name] for a in answers) for name in SUMS}
+    row["moved"] = sum(not a["cpu"] == a["cpu_first"] == a["cpu_last"] for a in answers)
+    if len(answers) == 1:
+        row |= {"cpu_first": answers[0]["cpu_first"], "cpu_last": answers[0]["cpu_last"]}
+    for name, value in row.items():
+        cell["samples"][name].append(value)
+    for i, a in enumerate(answers):
+        cell["copy_ops"][i] += a["ops"]
+        cell["copy_elapsed_ns"][i] += a["elapsed_ns"]
+    return int(last - first)
+
+
+def obtained(copies: pool.Copies, variant: dict[str, Any], scratch: dict[str, Any]) -> dict[str, Any]:
+    """What the variant really had: CPUs, page kind, file system, fairness, the proof of its work."""
+    told = [copies.told.get(copies.slot(variant), {}).get(seat) for seat in copies.seats_of(variant)]
+    had = [t for t in told if t]
+    found: dict[str, Any] = {"cpus": variant["groups"]}
+    if any(t["huge_asked_bytes"] for t in had):
+        found["huge_ppm"] = min(t["huge_bytes"] * 1_000_000 // t["huge_asked_bytes"] for t in had)
+    if "files" in variant["flags"]:
+        found |= scratch
+    if "group" in variant["flags"]:
+        found["thread_ops"] = [t["thread_ops"][: len(g)] for t, g in zip(had, variant["groups"], strict=False)]
+    if had:
+        found |= {"checksum": f"{had[0]['checksum']:x}", "counter": sum(t["counter"] for t in had)}
+    return found
+
+
+def measure_rounds(
+    copies: pool.Copies, plan: dict[str, Any], rounds: list[list[int]]
+) -> tuple[list[dict[str, Any]], int]:
+    """The cells of all variants, and the nanoseconds spent inside timed samples."""
+    cells, timed_ns = [empty_cell(v) for v in copies.variants], 0
+    for number, order in enumerate(rounds):
+        for i in order:
+            variant = copies.variants[i]
+            answers = pool.sample(copies, variant, variant["ops"], variant["window_ns"], deadline_ns(plan, variant))
+            if answers:
+                timed_ns += add_sample(cells[i], number, answers)
+    return cells, timed_ns
+
+
+def measure_window(copies: pool.Copies, plan: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
+    """A contiguous all-copies measurement of one family: its variants share the window, those without hooks first."""
+    chosen = [v for v in copies.variants if v["family"] == window["family"] and v["copies"] == "cores" and v["scored"]]
+    chosen.sort(key=lambda v: copies.kernels[v["kernel"]]["hooks"])
+    share = max(1, len(chosen))
+    for variant in chosen:
+        pool.sample(copies, variant, variant["ops"], window["settle_ns"] // share or 1,
+                    window["settle_ns"] + deadline_ns(plan, variant))  # fmt: skip
+    cells, t0_ns = [], _native.now_ns()
+    for variant in chosen:
+        length = window["length_ns"] // share
+        answers = pool.sample(copies, variant, variant["ops"], length, length + deadline_ns(plan, variant)) or []
+        cells.append({
+            "kernel": variant["kernel"], "params": variant["params"],
+            "t0_ns": min((a["t0_ns"] for a in answers), default=0),
+            "t1_ns": max((a["t1_ns"] for a in answers), default=0),
+            "copy_ops": [a["ops"] for a in answers], "copy_elapsed_ns": [a["elapsed_ns"] for a in answers],
+            "error": copies.errors.get(copies.slot(variant)),
+        })  # fmt: skip
+    return {"family": window["family"], "t0_ns": t0_ns, "t1_ns": _native.now_ns(), "cells": cells}
+
+
+def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns: int) -> dict[str, Any]:
+    """The block document, sealed: raw integers of every cell, and where the block's time went."""
+    start_utc_ns = time.time_ns()
+    clock_ns = min(_native.clock_read_ns() for _ in range(5))
+    held = sum(v["held_bytes"] * len(v["groups"]) for v in plan["variants"] if "files" in v["flags"])
+    place, scratch = open_scratch(folder, held)
+    copies = pool.start(plan["variants"], str(place), plan["llc_bytes"], plan["seed"] + index)
+    try:
+        ready_ns = _native.now_ns() - started_ns - copies.pool.touch_ns
+        before_ns = _native.now_ns()
+        if "reason" in scratch:
+            copies.errors |= {copies.slot(v): scratch["reason"] for v in plan["variants"] if "files" in v["flags"]}
+        pool.prepare(copies)
+        prepare_ns = _native.now_ns() - before_ns + copies.pool.touch_ns
+        rounds, rounds_start_ns = orders(plan, index, cap), _native.now_ns()
+        cells, timed_ns = measure_rounds(copies, plan, rounds)
+        rounds_ns = _native.now_ns() - rounds_start_ns
+        windows = [measure_window(copies, plan, w) for w in plan["windows"]]
+        pool.release(copies)
+        for cell, variant in zip(cells, plan["variants"], strict=True):
+            slot = copies.slot(variant)
+            cell["obtained"] = obtained(copies, variant, scratch)
+            cell["prepare_ns"], cell["error"] = copies.prepare_ns.get(slot, 0), copies.errors.get(slot)
+    finally:
+        copies.pool.close()
+    times = {"start_utc_ns": start_utc_ns, "ready_ns": ready_ns, "prepare_ns": prepare_ns, "rounds_ns": rounds_ns,
+             "timed_ns": timed_ns, "hook_ns": sum(sum(c["samples"]["hook_ns"]) // len(c["copy_ops"]) for c in cells),
+             "clock_read_ns": -int(-clock_ns // 1)}  # fmt: skip
+    return sealed({"schema": "cpubench.block/1", "plan_id": plan["id"], "index": index, "cap": cap, "times": times,
+                   "environment": {}, "rounds": rounds, "cells": cells, "windows": windows})  # fmt: skip
+
+
+def stop(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)
+
+
+def main(arguments: list[str]) -> int:
+    """0, or 1 with one line on stderr: what could not be done."""
+    plan_file, index, cap, out, folder, started_ns, parent = arguments
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        _native.die_with(int(parent))
+        guard(Path(folder))
+        plan = json.loads(Path(plan_file).read_bytes())
+        write_atomic(Path(out), canonical(measure(plan, int(index), cap, Path(folder), int(started_ns))))
+    except OSError as error:
+        print(f"{error.filename or 'block'}: {os.strerror(error.errno) if error.errno else error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,130 @@
+"""How many operations a sample of each variant takes, found once per run in a throw-away process.
+
+``python -I -m cpubench.measure.calibrate`` with the draft of the plan, the file to write, and the rest
+as for a block.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from cpubench import _native
+from cpubench.measure import copies as pool
+from cpubench.measure.block import stop
+from cpubench.measure.scratch import guard, open_scratch
+from cpubench.results.files import canonical, write_atomic
+
+LIMIT_NS = 3_000_000_000  # per variant: "until two runs agree" never ends on a busy machine
+BATCHES = 50  # of one window: the stop is then met within 2 % and a clock reading stays below 0.1 %
+FEWEST_OPS = 10  # of a window, however slow an operation is
+
+
+def one_copy(ask: Any, target_ns: int, max_ops: int) -> tuple[int, float] | None:
+    """(operations, ns per operation) of a batch that lasts ``target_ns``, or None where a sample failed.
+
+    ``ask(ops)`` gives a batch's nanoseconds. Grows at most tenfold, and believes a size only when two batches in a row
+    reach the target: one may have been interrupted (nanobench: 86 us of interrupt made 14 us look long enough).
+    """
+    ops, crossed, spent, best_ns = 1, 0, 0.0, 0.0
+    while True:
+        took_ns = ask(ops)
+        if took_ns is None:
+            return None
+        spent += took_ns
+        each_ns = max(took_ns, 1) / ops
+        crossed = crossed + 1 if took_ns >= target_ns else 0
+        best_ns = min(best_ns or each_ns, each_ns) if crossed else each_ns
+        if crossed == 2 or (crossed and ops == 1) or spent > LIMIT_NS or (max_ops and ops >= max_ops):
+            final = max(1, round(target_ns / best_ns))
+            return min(final, max_ops) if max_ops else final, best_ns
+        if not crossed:
+            ops = min(ops * 10, max(ops + 1, round(1.1 * target_ns / each_ns)))
+            ops = min(ops, max_ops) if max_ops else ops
+
+
+def all_copies(ask: Any, target_ns: int, max_ops: int, each_ns: float) -> tuple[int, int, float] | None:
+    """(operations per batch, window in ns, ns per operation) with all copies at work, or None where a sample failed.
+
+    ``ask(ops, window_ns)`` gives the mean nanoseconds per operation; ``each_ns`` is the first guess.
+    """
+    for _ in range(2):
+        ops = max(1, round(target_ns / BATCHES / each_ns))
+        measured = ask(min(ops, max_ops) if max_ops else ops, target_ns)
+        if measured is None:
+            return None
+        each_ns = measured
+    window_ns = max(target_ns, round(FEWEST_OPS * each_ns))
+    ops = max(1, round(window_ns / BATCHES / each_ns))
+    return min(ops, max_ops) if max_ops else ops, window_ns, each_ns
+
+
+def calibrate(draft: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """{"sizes": {key: [ops, window_ns, ns per sample]}, "errors": {key: reason}, "prepare_ns"}."""
+    held = sum(v["held_bytes"] * len(v["groups"]) for v in draft["variants"] if "files" in v["flags"])
+    place, scratch = open_scratch(folder, held)
+    began_ns = _native.now_ns()
+    copies = pool.start(draft["variants"], str(place), draft["llc_bytes"], draft["seed"])
+    sizes: dict[str, list[int]] = {}
+    errors: dict[str, str] = {}
+    try:
+        if "reason" in scratch:
+            copies.errors |= {copies.slot(v): scratch["reason"] for v in draft["variants"] if "files" in v["flags"]}
+        pool.prepare(copies)
+        prepare_ns = _native.now_ns() - began_ns
+        each: dict[int, float] = {}
+        for variant in sorted(draft["variants"], key=lambda v: v["copies"] != "1"):
+            size = _size(copies, variant, draft["sample_ns"], each)
+            if size is None:
+                errors[pool.key(variant)] = copies.errors[copies.slot(variant)]
+            else:
+                sizes[pool.key(variant)] = size
+        pool.release(copies)
+    finally:
+        copies.pool.close()
+    return {"sizes": sizes, "errors": errors, "prepare_ns": prepare_ns}
+
+
+def _size(copies: pool.Copies, variant: dict[str, Any], target_ns: int, each: dict[int, float]) -> list[int] | None:
+    slot, max_ops = copies.slot(variant), copies.kernels[variant["kernel"]]["max_ops"]
+
+    def batch(ops: int) -> int | None:
+        answers = pool.sample(copies, {**variant, "groups": variant["groups"][:1]}, ops, 0, 10 * LIMIT_NS)
+        return answers[0]["elapsed_ns"] if answers else None
+
+    def window(ops: int, window_ns: int) -> float | None:
+        answers = pool.sample(copies, variant, ops, window_ns, 10 * LIMIT_NS)
+        return sum(a["elapsed_ns"] for a in answers) / sum(a["ops"] for a in answers) if answers else None
+
+    if slot not in each or variant["copies"] == "1":
+        one = one_copy(batch, target_ns, max_ops)
+        if one is None:
+            return None
+        each[slot] = one[1]
+        if variant["copies"] == "1":
+            return [one[0], 0, round(one[0] * one[1])]
+    many = all_copies(window, target_ns, max_ops, each[slot])
+    return None if many is None else [many[0], many[1], many[1]]
+
+
+def main(arguments: list[str]) -> int:
+    """0, or 1 with one line on stderr."""
+    draft_file, out, folder, _, parent = arguments
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        _native.die_with(int(parent))
+        guard(Path(folder))
+        write_atomic(Path(out), canonical(calibrate(json.loads(Path(draft_file).read_bytes()), Path(folder))))
+    except OSError as error:
+        print(f"{error.filename or 'calibrate'}: {os.strerror(error.errno) if error.errno else error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,54 @@
+"""Starting the block and calibration processes, and stopping them so that nothing of theirs is left."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from cpubench import _native
+from cpubench.errors import UsageError
+
+STOP_S = 5.0
+
+
+def run_child(module: str, arguments: list[str], workdir: Path, rng: random.Random) -> None:
+    """Runs ``module`` in a fresh process with a scratch folder below ``workdir`` and waits for its end.
+
+    UsageError with the child's own line where it fails. When an exception comes in between (an interrupt), the child
+    is stopped first: it kills its copies, and its guard removes the scratch folder.
+    """
+    scratch = tempfile.mkdtemp(prefix=".scratch-", dir=workdir)
+    # The size of the environment moves the stack, and with it up to several per cent of time (Mytkowicz, ASPLOS 2009):
+    # each block draws its own.
+    environment = {**os.environ, "CPUBENCH_PADDING": "x" * rng.randrange(4096)}
+    command = [sys.executable, "-I", "-m", module, *arguments, scratch, str(_native.now_ns()), str(os.getpid())]
+    child = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True, errors="replace", start_new_session=True,
+    )  # fmt: skip
+    try:
+        # Its guard holds stderr too: the end of it is the end of all that the child had.
+        _, complaint = child.communicate()
+    except BaseException:
+        stop(child)
+        raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if child.returncode:
+        lines = complaint.strip().splitlines() or [f"ended with status {child.returncode}"]
+        raise UsageError("child_failed", lines[-1][:300], module.rpartition(".")[2])
+
+
+def stop(child: subprocess.Popen[str]) -> None:
+    """SIGTERM, then SIGKILL where it does not help within five seconds, then the guard's end."""
+    child.terminate()
+    try:
+        child.communicate(timeout=STOP_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()

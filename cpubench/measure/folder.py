@@ -1,0 +1,77 @@
+"""The run folder: made, checked, resumed; one run at a time on a host."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from cpubench.errors import UsageError
+from cpubench.results.files import canonical, write_atomic
+
+
+def host_lock() -> socket.socket:
+    """A lock that all runs on this host want and that dies with its owner: an abstract socket (unix(7)).
+
+    UsageError where another run has it: two runs at once would measure each other.
+    """
+    lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        lock.bind(b"\0cpubench.run")
+    except OSError:
+        lock.close()
+        raise UsageError("busy", "another cpubench run is measuring on this host; wait for its end") from None
+    return lock
+
+
+def check_workdir(workdir: Path) -> Path:
+    """The folder for scratch files, once it has shown that a mebibyte can be written there."""
+    if not workdir.is_dir():
+        raise UsageError("workdir", "is no folder", str(workdir))
+    try:
+        with tempfile.TemporaryFile(dir=workdir) as probe:
+            probe.write(b"\0" * (1 << 20))
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        raise UsageError("workdir", f"cannot be written: {error.strerror}", str(workdir)) from None
+    return workdir.resolve()
+
+
+def new_folder(out: Path | None, hostname: str | None) -> Path:
+    """An empty run folder: ``out``, or ``results/<host>-<UTC time>``. One that holds anything is refused."""
+    slug = re.sub(r"[^A-Za-z0-9.-]+", "-", hostname or "host").strip("-.")[:40] or "host"
+    folder = out or Path("results", f"{slug}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise UsageError("out", "is a file, not a folder", str(folder))
+        if folder.is_dir() and any(folder.iterdir()):
+            what = "holds another run; resume it with --resume" if (folder / "plan.json").exists() else "is not empty"
+            raise UsageError("out", f"{what}, or choose another folder", str(folder))
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError("out", f"cannot be made: {error.strerror}", str(folder)) from None
+    return folder.resolve()
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Writes a document of the run; UsageError with the file's name where that fails."""
+    try:
+        write_atomic(path, canonical(document))
+    except OSError as error:
+        raise UsageError("write", f"cannot be written: {error.strerror}", str(path)) from None
+
+
+def log(folder: Path, event: str, **facts: Any) -> None:
+    """Adds a line to the folder's log; a full disk does not stop a run here, but at its next block."""
+    line = json.dumps({"utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": event, **facts})
+    try:
+        with (folder / "log.jsonl").open("a") as out:
+            out.write(line + "\n")
+    except OSError:
+        pass

@@ -1,0 +1,90 @@
+"""The plan of a run: what is fixed before the first pass. Touches no operating system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from cpubench import SUITE_VERSION, __version__
+from cpubench.analysis.composite import MIN_PASSES
+from cpubench.errors import UsageError
+from cpubench.measure.profiles import PROFILES, SAMPLE_NS, Profile
+from cpubench.measure.variants import calibrated
+from cpubench.results.records import Divisor, Missing, Plan, Variant
+
+# What a sample costs beside its timed part: orders, the agreed start, the way back (measured, 2 copies: 0.2 ms).
+SAMPLE_OVERHEAD_NS = 300_000
+
+
+def draft(
+    variants: Sequence[Variant], skipped: Sequence[Missing], *, run_id: str, created_utc: str, build: dict[str, Any],
+    host_id: str, seed: int, profile: str, budget_ns: int | None, cpus: Sequence[int], divisor: Divisor,
+    llc_bytes: int | None,
+) -> Plan:  # fmt: skip
+    """A plan whose variants have no sizes yet. UsageError where nothing is left to measure."""
+    if not variants:
+        raise UsageError("nothing_to_measure", "no variant can be measured here: " + _reasons(skipped))
+    chosen = PROFILES[profile]
+    return Plan(
+        id=run_id, created_utc=created_utc, cpubench=__version__, suite=SUITE_VERSION, build=build, host_id=host_id,
+        seed=seed, profile=profile, target_ppm=chosen.target_ppm, min_passes=chosen.min_passes,  # type: ignore[arg-type]
+        max_passes=chosen.max_passes, budget_ns=chosen.budget_ns if budget_ns is None else budget_ns,
+        samples=chosen.samples, sample_ns=SAMPLE_NS, cpus=list(cpus), divisor=divisor, llc_bytes=llc_bytes,
+        caps=["as-is"], variants=list(variants), skipped=list(skipped), windows=[], predicted_pass_ns=0,
+    )  # fmt: skip
+
+
+def _reasons(skipped: Sequence[Missing]) -> str:
+    return "; ".join(f"{m.variant}: {m.reason}" for m in skipped[:3]) or "the choice of families and copies is empty"
+
+
+def sized(plan: Plan, found: dict[str, Any]) -> Plan:
+    """The plan with what calibration found: sizes, the variants that failed there, and how long a pass will take."""
+    variants = calibrated(plan.variants, {key: (ops, window) for key, (ops, window, _) in found["sizes"].items()})
+    failed = [Missing(key, reason) for key, reason in found["errors"].items()]
+    if not variants:
+        raise UsageError("nothing_to_measure", "no variant can be measured here: " + _reasons(failed))
+    each_ns = [found["sizes"][v.key][2] + SAMPLE_OVERHEAD_NS for v in variants]
+    predicted = plan.samples * sum(each_ns) + found["prepare_ns"]
+    return msgspec.structs.replace(
+        plan, variants=variants, skipped=[*plan.skipped, *failed], predicted_pass_ns=round(predicted)
+    )
+
+
+def check_budget(plan: Plan, spent_ns: int) -> None:
+    """UsageError where what is left of the budget cannot hold the fewest passes that say anything."""
+    need_ns = MIN_PASSES * plan.predicted_pass_ns
+    if plan.budget_ns and plan.budget_ns - spent_ns < need_ns:
+        raise UsageError(
+            "budget_too_small",
+            f"{plan.budget_ns / 1e9:.0f} s cannot hold {MIN_PASSES} passes of {plan.predicted_pass_ns / 1e9:.1f} s after "
+            f"{spent_ns / 1e9:.0f} s of calibration: allow {(need_ns + spent_ns) / 1e9 + 1:.0f} s or choose fewer families",
+            "--budget",
+        )
+
+
+def predicted_ns(plan: Plan, passes_done: int = 0, pass_ns: float | None = None) -> int:
+    """How long the passes up to the target will take at most: budget, or the largest number of passes."""
+    most = (plan.max_passes - passes_done) * (pass_ns or plan.predicted_pass_ns)
+    return round(min(most, plan.budget_ns or most))
+
+
+def stop(plan: Plan, passes: int, half_width: float | None, spent_ns: int, pass_ns: float) -> str | None:
+    """Why the run stops before the next pass, or None: by widths, never by signs; there are no partial passes."""
+    enough = passes >= plan.min_passes
+    if enough and half_width is not None and half_width * 1e6 <= plan.target_ppm:
+        return "target"
+    if passes >= plan.max_passes:
+        return "max"
+    if plan.budget_ns and spent_ns + pass_ns > plan.budget_ns:
+        return "budget"
+    return None
+
+
+def profile_of(name: str) -> Profile:
+    """The named profile; UsageError where there is none."""
+    if name not in PROFILES:
+        raise UsageError("unknown_profile", f"unknown profile {name!r}; known: {', '.join(PROFILES)}", "--profile")
+    return PROFILES[name]

@@ -1,0 +1,30 @@
+"""What ``quick``, ``standard`` and ``strict`` mean: how much is measured, and when a run may stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SAMPLE_NS = 20_000_000  # averages over the duty cycles of clock and power control (Intel PL1, AMD PPT: milliseconds)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Samples of each variant in a block, passes, and the half-width in ppm at which every headline is narrow enough.
+
+    Passes are many and samples few: twelve passes of two samples vary less from run to run than five of eight.
+    """
+
+    samples: int
+    min_passes: int
+    max_passes: int
+    target_ppm: int
+    budget_ns: int
+    shown: bool  # also the variants that are not scored, with one copy
+    strict: bool  # also the ones that only `strict` measures
+
+
+PROFILES = {
+    "quick": Profile(2, 12, 60, 20_000, 110 * 10**9, shown=False, strict=False),
+    "standard": Profile(3, 16, 60, 20_000, 570 * 10**9, shown=True, strict=False),
+    "strict": Profile(4, 16, 200, 10_000, 3600 * 10**9, shown=True, strict=True),
+}

@@ -1,0 +1,26 @@
+"""Where the two static programs of the build are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+_BIN = Path(__file__).resolve().parent.parent / "_bin"
+COPY = _BIN / "cpubench-copy"
+TARGET = _BIN / "cpubench-target"
+
+
+def fault() -> str | None:
+    """Why the programs cannot run here, or None."""
+    for program in (COPY, TARGET):
+        if not program.is_file():
+            return f"{program} is missing: install cpubench again"
+        if not os.access(program, os.X_OK):
+            return f"{program} may not be executed (no x bit, or a file system mounted noexec)"
+    return None
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256, in hex, of a program's file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

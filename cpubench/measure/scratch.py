@@ -1,0 +1,82 @@
+"""A block's folder on tmpfs: private where a mount is allowed, else in /dev/shm; never left behind.
+
+Standard library and the extension only: the block imports this.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cpubench import _native
+
+
+def guard(folder: Path) -> int:
+    """The pid of a process that removes ``folder`` when this one is gone, however it went.
+
+    It sits in a session of its own, where neither Ctrl-C nor a kill of this process group reaches it.
+    """
+    kept, watched = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(kept)
+        os.set_inheritable(watched, False)  # copies must not keep it open
+        return pid
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        os.close(watched)
+        os.read(kept, 1)  # returns at the end of the other side
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os._exit(0)
+
+
+def open_scratch(parent: Path, need_bytes: int) -> tuple[Path, dict[str, Any]]:
+    """A new, empty 0700 folder on tmpfs and what was obtained: kind, mount options, size_bytes; or the reason of none.
+
+    ``parent`` is a folder of the run, where the private tmpfs is mounted; it is guarded already.
+    """
+    size = max(64 << 20, 2 * need_bytes)
+    try:
+        _native.private_tmpfs(str(parent), size)
+        return parent, _obtained("private", parent)
+    except OSError:  # no root, no namespaces, or a seccomp filter
+        pass
+    shm = Path("/dev/shm")
+    if not shm.is_dir() or not os.access(shm, os.W_OK | os.X_OK):
+        return parent, {"reason": "no tmpfs: it may not be mounted here and /dev/shm is not writable"}
+    free = os.statvfs(shm)
+    if free.f_bavail * free.f_frsize < need_bytes:
+        return parent, {"reason": f"/dev/shm has {free.f_bavail * free.f_frsize >> 20} MiB, {need_bytes >> 20} needed"}
+    folder = Path(tempfile.mkdtemp(prefix="cpubench-", dir=shm))
+    guard(folder)
+    return folder, _obtained("dev_shm", folder)
+
+
+def _obtained(kind: str, folder: Path) -> dict[str, Any]:
+    size = os.statvfs(folder)
+    return {"file_system": "tmpfs", "tmpfs": kind, "mount_options": mount_options(folder),
+            "size_bytes": size.f_blocks * size.f_frsize}  # fmt: skip
+
+
+def mount_options(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:
+    """The options of the mount that ``folder`` lies on, with those of its super block; "" where it is not known."""
+    best, options = "", ""
+    try:
+        lines = mountinfo.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        fields = left.split()
+        point = fields[4].encode().decode("unicode_escape") if "\\" in fields[4] else fields[4]
+        inside = str(folder) == point or str(folder).startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):  # a later mount on the same point hides the earlier
+            best, options = point, f"{fields[5]} {right.split()[-1]}"
+    return options

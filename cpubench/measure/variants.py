@@ -1,0 +1,155 @@
+"""Which variants a run measures on this host, and for what reason it leaves others out. Touches no operating system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from cpubench.errors import UsageError
+from cpubench.host.layout import Place, layout
+from cpubench.host.topology import Core
+from cpubench.measure.profiles import PROFILES
+from cpubench.results.records import Copies, Missing, Variant
+
+Kernel = dict[str, Any]  # of _native.kernels()
+COPIES: tuple[Copies, ...] = ("1", "cores", "cpus")
+HUGE_PAGE_BYTES = 2 << 20
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for; None is "all that the profile has"."""
+
+    profile: str = "quick"
+    families: Sequence[str] | None = None
+    copies: Sequence[str] | None = None
+    keys: Sequence[str] | None = None  # NAME@COPIES of single variants, whatever the profile has
+
+
+@dataclass(frozen=True)
+class Host:
+    """The facts that decide what can be measured."""
+
+    cores: Sequence[Core]
+    cache_bytes: dict[str, int | None]  # "L1", "L2", "L3" of the CPU that one copy runs on
+    memory_bytes: int | None  # of host or cgroup
+
+
+def choose(kernels: Iterable[Kernel], host: Host, request: Request) -> tuple[list[Variant], list[Missing]]:
+    """The variants to calibrate and measure, and the rows that cannot be had here with their reasons."""
+    kernels = list(kernels)
+    _check("family", request.families, sorted({k["family"] for k in kernels}))
+    _check("copies", request.copies, COPIES)
+    chosen: list[Variant] = []
+    missing: list[Missing] = []
+    for kernel in kernels:
+        if request.families is not None and kernel["family"] not in request.families:
+            continue
+        for index, param in enumerate(kernel["params"]):
+            for copies in COPIES:
+                if not _wanted(kernel, param, copies, host, request):
+                    continue
+                made = _variant(kernel, index, copies, host)
+                (chosen if isinstance(made, Variant) else missing).append(made)  # type: ignore[arg-type]
+    if request.keys is not None:
+        _check("variant", request.keys, [v.key for v in chosen] + [m.variant for m in missing])
+    kept, too_large = fit(chosen, host.memory_bytes)
+    return kept, missing + too_large
+
+
+def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
+    if asked is not None and not asked:
+        raise UsageError(f"no_{what}", f"no {what} is named; known: {', '.join(known)}")
+    for name in asked or ():
+        if name not in known:
+            raise UsageError(f"unknown_{what}", f"unknown {what} {name!r}; known: {', '.join(known)}")
+
+
+def _wanted(kernel: Kernel, param: dict[str, Any], copies: Copies, host: Host, request: Request) -> bool:
+    if request.keys is not None:
+        name = f"{kernel['name']}[{param['label']}]" if param["label"] else kernel["name"]
+        return f"{name}@{copies}" in request.keys
+    if request.copies is not None and copies not in request.copies:
+        return False
+    profile = PROFILES[request.profile]
+    if not param["scored"]:
+        return copies == "1" and profile.shown and (profile.strict or not param["strict"])
+    if copies == "cpus":  # shown, where SMT makes it differ from `cores`; groups and pairs have cores of their own
+        plain = not {"group", "pair"} & set(kernel["flags"])
+        return plain and profile.shown and any(len(core.cpus) > 1 for core in host.cores)
+    return True
+
+
+def _variant(kernel: Kernel, index: int, copies: Copies, host: Host) -> Variant | Missing:
+    param = kernel["params"][index]
+    name = f"{kernel['name']}[{param['label']}]" if param["label"] else kernel["name"]
+    value, held = param["value"], param["held_bytes"]
+    if param["relative"]:
+        cache = host.cache_bytes.get(param["relative"])
+        if cache is None:
+            return Missing(f"{name}@{copies}", f"the size of {param['relative']} is not known on this host")
+        value = held = power_of_two_below(cache // value)
+    if param["huge"]:
+        held = -(-held // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES
+    groups = place(kernel, param, copies, host.cores)
+    if not groups:
+        return Missing(f"{name}@{copies}", _why_no_group(kernel, param, host.cores))
+    core_of = {cpu: number for number, core in enumerate(host.cores) for cpu in core.cpus}
+    return Variant(
+        kernel=kernel["name"], family=kernel["family"], params=param["label"], copies=copies,
+        scored=param["scored"] and copies != "cpus", version=kernel["version"], unit=kernel["unit"],
+        flags=kernel["flags"], index=index, value=value, groups=groups,
+        divisor=len({core_of[cpu] for group in groups for cpu in group}), held_bytes=held,
+    )  # fmt: skip
+
+
+def place(kernel: Kernel, param: dict[str, Any], copies: Copies, cores: Sequence[Core]) -> list[list[int]]:
+    """The CPUs of each copy. One copy runs where the last of `cores` would: interrupts gather on the first CPUs."""
+    where: Place = "cpus" if copies == "cpus" else param["place"]
+    groups = layout(cores, where, param["threads"])
+    return groups[-1:] if copies == "1" else groups
+
+
+def _why_no_group(kernel: Kernel, param: dict[str, Any], cores: Sequence[Core]) -> str:
+    if param["place"] == "sibling":
+        return "no core has two allowed hardware threads"
+    needed = max(2, param["threads"]) if {"group", "pair"} & set(kernel["flags"]) else 1
+    return f"needs {needed} cores of one package, {len(cores)} allowed"
+
+
+def power_of_two_below(value: int) -> int:
+    """The largest power of two that is not above ``value``: a chase needs a power of two of lines."""
+    return 1 << (max(1, value).bit_length() - 1)
+
+
+def held_bytes(variants: Sequence[Variant]) -> int:
+    """Memory that all copies hold at once: a buffer per kernel, parameter and copy; one parent per size and copy."""
+    held: dict[tuple[Any, ...], int] = {}
+    for variant in variants:
+        for group in variant.groups:
+            what = variant.value if "parent" in variant.flags else (variant.kernel, variant.params)
+            held[what, group[0]] = variant.held_bytes
+    return sum(held.values())
+
+
+def fit(variants: Sequence[Variant], memory_bytes: int | None) -> tuple[list[Variant], list[Missing]]:
+    """The variants that fit into half of the memory; the largest are left out first, each with that reason."""
+    kept, missing = list(variants), []
+    limit = memory_bytes // 2 if memory_bytes is not None else None
+    while limit is not None and held_bytes(kept) > limit:
+        largest = max(kept, key=lambda v: (v.held_bytes * len(v.groups), not v.scored))
+        kept.remove(largest)
+        need = largest.held_bytes * len(largest.groups) >> 20
+        text = f"needs {need} MiB; all variants together may hold half of the memory, {limit >> 20} MiB"
+        missing.append(Missing(largest.key, text))
+    return kept, missing
+
+
+def calibrated(variants: Sequence[Variant], sizes: dict[str, tuple[int, int]]) -> list[Variant]:
+    """The variants with (ops, window_ns) of each key filled in; those without are left out."""
+    return [
+        msgspec.structs.replace(v, ops=sizes[v.key][0], window_ns=sizes[v.key][1]) for v in variants if v.key in sizes
+    ]
