@@ -44,8 +44,27 @@ def made_variants(cpus: int = 2) -> list[r.Variant]:
     return made
 
 
+def made_wide_variants(cpus: int = 256, rows: int = 40) -> list[r.Variant]:
+    """``rows`` scored rows in five families, each with copies 1 and cores: the size of a real plan on a big host."""
+    families = ["spawn", "file", "switch", "lock", "memory"]
+    made = []
+    for row in range(rows):
+        family, ns = families[row % 5], 1000 * (row + 1)
+        for copies, groups in (("1", [[0]]), ("cores", [[c] for c in range(cpus)])):
+            made.append(
+                r.Variant(
+                    kernel=f"{family}_wide{row:02d}", family=family, params=f"ns={ns}", copies=copies, scored=True,
+                    version=1, unit="operation", flags=[], index=0, value=ns, groups=groups, divisor=len(groups),
+                    held_bytes=0, ops=SAMPLE_NS // ns, window_ns=0 if copies == "1" else SAMPLE_NS,
+                )
+            )  # fmt: skip
+    return made
+
+
 def true_ns(variant: r.Variant) -> float:
     """ns per operation of one copy before noise."""
+    if variant.kernel not in KERNELS:
+        return float(variant.params.removeprefix("ns="))
     return next(ns for params, _, ns in KERNELS[variant.kernel][1] if params == variant.params)
 
 
@@ -73,10 +92,17 @@ _EMPTY = r.Samples(**{name: [] for name in r.Samples.__struct_fields__})
 
 def made_run(
     passes: int = 16, *, cpus: int = 2, seed: int = 0, noise: float = 0.02, slower: float = 1.0, samples: int = 2,
-    variants: list[r.Variant] | None = None, **plan: Any,
+    variants: list[r.Variant] | None = None, factors: dict[str, float] | None = None, **plan: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """A whole, sealed run document; every cell of a pass shares half of the log-normal ``noise`` of that pass."""
+    """A whole, sealed run document; every cell of a pass shares half of the log-normal ``noise`` of that pass.
+
+    ``factors`` multiply the time of an operation, by a variant's key, its name or its kernel.
+    """
     rng = random.Random(seed)
+
+    def factor(v: r.Variant) -> float:
+        return math.prod((factors or {}).get(name, 1.0) for name in {v.key, v.name, v.kernel})
+
     variants = made_variants(cpus) if variants is None else variants
     the_plan = r.Plan(**{
         "id": f"made-{seed}", "created_utc": "2026-01-02T03:04:05Z", "cpubench": "0.1.0", "suite": 1,
@@ -91,7 +117,8 @@ def made_run(
         shared = rng.gauss(0, noise / math.sqrt(2))
         order = list(range(len(variants)))
         cells = [
-            made_cell(v, samples, slower * math.exp(shared + rng.gauss(0, noise / math.sqrt(2)))) for v in variants
+            made_cell(v, samples, slower * factor(v) * math.exp(shared + rng.gauss(0, noise / math.sqrt(2))))
+            for v in variants
         ]
         blocks.append(sealed({
             "schema": "cpubench.block/1", "plan_id": the_plan.id, "index": index, "cap": "as-is",

@@ -1,0 +1,209 @@
+"""The contract that every kernel of the registry keeps; a new kernel is tested by being there."""
+
+import os
+import subprocess
+from pathlib import Path
+from statistics import median
+
+import pytest
+from pools import CORES, KERNELS, LISTED, children, enough_ops, groups_of, lived, rig
+
+from cpubench.measure import programs
+
+TARGET_NS = 8_000_000
+CHASE = "mem_chase"
+
+
+def fitting(kernel: str) -> list[str]:
+    """The scored parameter values of a kernel that this machine can place, and its first one."""
+    params = KERNELS[kernel]["params"]
+    return [p["label"] for p in params if p["scored"] and groups_of(kernel, p["label"])]
+
+
+VARIANTS = [(kernel, label) for kernel in LISTED for label in fitting(kernel)]
+IDS = [f"{kernel}[{label}]" for kernel, label in VARIANTS]
+pytestmark = pytest.mark.skipif(len(CORES) < 2, reason="one core: pairs and groups have no place")
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """All scored variants, prepared once in one pool; files on whatever the temporary folder is."""
+    with rig(VARIANTS, tmp_path_factory.mktemp("kernels"), copies=None) as made:
+        made.prepare()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def ladder(everything):
+    """Latency of each chase, by bytes, each after its own warm-up."""
+    chases = [(kernel, label) for kernel, label in VARIANTS if kernel == CHASE]
+    size = {label: p["value"] for p in KERNELS[CHASE]["params"] for label in [p["label"]]}
+    return {size[v[1]]: median(everything.ns(v, 100_000) for _ in range(3)) for v in chases}
+
+
+def test_names_families_and_documents_are_complete():
+    for name, kernel in KERNELS.items():
+        assert name.partition("_")[0] in kernel["family"]
+        assert kernel["doc"].endswith(".")
+        assert kernel["unit"]
+        assert kernel["version"] >= 1
+        labels = [p["label"] for p in kernel["params"]]
+        assert labels
+        assert len(set(labels)) == len(labels)
+    assert {KERNELS[name]["family"] for name in LISTED} >= {"spawn", "file", "switch", "lock", "memory"}
+    assert all(any(p["scored"] for p in KERNELS[name]["params"]) for name in LISTED)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
+def test_time_grows_with_the_operations(everything, variant):
+    few = enough_ops(everything, variant, TARGET_NS // 4)
+    pairs = [(everything.ns(variant, few), everything.ns(variant, 4 * few)) for _ in range(9)]
+    # The least of each: on a busy machine the longer batch is interrupted more often, and not longer by its work.
+    assert 2.5 < 4 * min(more for _, more in pairs) / min(less for less, _ in pairs) < 6.5
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
+def test_a_sample_after_eviction_equals_a_contiguous_one(everything, ladder, variant):
+    others = [other for other in VARIANTS if other != variant and KERNELS[other[0]]["family"] != "spawn"]
+    ops = enough_ops(everything, variant, TARGET_NS)
+    ratios = []
+    for turn in range(9):
+        if turn % 2:
+            everything.ns(variant, ops)
+            together = everything.ns(variant, ops)
+            evicted = after_others(everything, others, variant, ops)
+        else:
+            evicted = after_others(everything, others, variant, ops)
+            together = everything.ns(variant, ops)
+        ratios.append(evicted / together)
+    if variant[0] == CHASE and at_an_edge(ladder, next(p for p in KERNELS[CHASE]["params"] if p["label"] == variant[1])):
+        assert 0.5 < median(ratios) < 2
+    else:
+        assert 0.85 < median(ratios) < 1.15
+
+
+def after_others(made, others, variant, ops):
+    for other in others:
+        made.sample(other, 20_000 if other[0] == CHASE else 20, copies=1)
+    return made.ns(variant, ops)
+
+
+def at_an_edge(ladder, param):
+    """Whether the set lies within a factor of two of where a plateau ends: latency rises by a half to the next size,
+    which is eight times as large; the edge may be anywhere in between, so both sizes count."""
+    sizes = sorted(ladder)
+    jumps = [(a, b) for a, b in zip(sizes, sizes[1:], strict=False) if ladder[b] > 1.5 * ladder[a]]
+    return any(param["value"] in (a, b) and param["value"] >= 1 << 20 for a, b in jumps)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
+def test_all_copies_work_and_one_copy_in_a_window_equals_one_batch(everything, variant):
+    ops = enough_ops(everything, variant, TARGET_NS)
+    batch = max(1, ops // 50)
+    answers = everything.sample(variant, batch, window_ns=TARGET_NS)
+    assert all(answer["ops"] >= batch and answer["elapsed_ns"] > 0 for answer in answers)
+    assert all(answer["cpu"] == answer["cpu_first"] == answer["cpu_last"] for answer in answers)
+    ratios = []
+    for _ in range(9):
+        window = everything.sample(variant, batch, window_ns=TARGET_NS, copies=1)[0]
+        ratios.append(window["elapsed_ns"] / window["ops"] / everything.ns(variant, ops))
+    # A batch of a lock or of two processes ends where its partner stands; the rest is noise of a shared machine.
+    assert 0.8 < median(ratios) < 1.25
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
+def test_the_work_was_done_and_nothing_leaks(tmp_path, variant):
+    """Kernels prove their own work at release (a wrong proof is an error); the counters must say how much it was."""
+    others = set(children())
+    with rig([variant, ("test_work", "steps=0")], tmp_path) as made:
+        made.prepare()
+        copies = [pid for pid in children() if pid not in others]
+        tolds = []
+        for turn in range(4):
+            made.prepare(variant)
+            ops = [3, 5, 70]
+            for n in ops:
+                made.sample(variant, n)
+            tolds.append(made.release(variant)[0])
+            if turn == 0:  # from the second time on nothing is new: not even the stacks that glibc keeps of ended threads
+                before = held(copies)
+        assert all(told["counter"] == sum(ops) for told in tolds)
+        assert len({told["checksum"] for told in tolds}) == 1
+        assert set(children()) - others <= set(copies)
+        assert held(copies) == before
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert not [pid for pid in copies if lived(pid)]
+
+
+def held(pids):
+    """Threads, descriptors and mappings of processes, and of their children."""
+    count = {"threads": 0, "files": 0, "mappings": 0}
+    for pid in pids:
+        proc = Path("/proc", str(pid))
+        count["threads"] += len(os.listdir(proc / "task"))
+        count["files"] += len(os.listdir(proc / "fd"))
+        count["mappings"] += len((proc / "maps").read_text().splitlines())
+    return count
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
+def test_alone_it_prepares_runs_and_is_released_twice(tmp_path, variant):
+    """The solo program, which sanitizers and valgrind use, runs each variant's whole life."""
+    cpus = [str(cpu) for cpu in groups_of(*variant)[0]]
+    command = [str(programs.COPY), "solo", *variant, "2", str(tmp_path), str(programs.TARGET), *cpus]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "ops 2 " in done.stdout
+    assert "counter 2" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_variant_alone_is_one_line(tmp_path):
+    command = [str(programs.COPY), "solo", "mem_chase", "set=7", "1", str(tmp_path), str(programs.TARGET)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "no such variant: mem_chase[set=7]\n"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "label", "break_it", "call"),
+    [
+        ("file_create", "", "full", "write"),
+        ("spawn_fork_exec", "rss=8M", "no_target", "access"),
+    ],
+)
+def test_errors_carry_the_errno_of_the_call(tmp_path, kernel, label, break_it, call):
+    """A full file system and a missing program, for real."""
+    target = str(programs.TARGET) if break_it != "no_target" else str(tmp_path / "none")
+    command = [str(programs.COPY), "solo", kernel, label, "300", str(tmp_path), target, "0"]
+    if break_it == "full":
+        if os.geteuid() != 0:
+            pytest.skip("a file system of 16 KiB needs root")
+        mount = f"mount -t tmpfs -o size=16k none {tmp_path} && exec {' '.join(command[:3])} '' {' '.join(command[4:])}"
+        command = ["unshare", "-m", "sh", "-c", mount]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{kernel}: {call}: ")
+    assert ("No space" if break_it == "full" else "No such file") in done.stderr
+
+
+def test_the_chase_is_one_cycle_over_all_lines():
+    """By another road than the C code: the same bijection in Python, followed from the start."""
+    lines, seed = 64, 1
+    mask, shift = lines - 1, 6 // 2 + 1
+    a = (seed * 0x9E3779B97F4A7C15 ^ 0xD1342543DE82EF95) % 2**64 | 1
+    b = (seed * 0xBF58476D1CE4E5B9 ^ 0x2545F4914F6CDD1D) % 2**64 | 1
+
+    def mix(x):
+        for odd in (a, b):
+            x = (x ^ x >> shift) * odd & mask
+        return x ^ x >> shift
+
+    assert sorted(mix(i) for i in range(lines)) == list(range(lines))
+
+
+def test_the_chase_takes_its_time_from_memory(everything):
+    """In the first-level cache against beyond the last: were the loads not dependent, both would be alike."""
+    near, far = (CHASE, "set=16K"), (CHASE, "set=256M")
+    near_ns = median(everything.ns(near, 10**6) for _ in range(5))
+    assert median(everything.ns(far, 20_000) for _ in range(5)) > 8 * near_ns
