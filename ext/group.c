@@ -22,7 +22,8 @@ struct cb_group {
     _Atomic int pin_error;
     struct cb_ctx *ctx;
     cb_body *body;
-    int quit, started;
+    _Atomic int quit;
+    int started;
     pthread_t threads[CB_MAX_GROUP];
     struct member members[CB_MAX_GROUP];
 };
@@ -48,7 +49,7 @@ static void *thread_main(void *argument) {
     for (uint32_t seen = 0;;) {
         wait_for_go(g, seen);
         seen = atomic_load(&g->go);
-        if (g->quit) return NULL;
+        if (atomic_load(&g->quit)) return NULL;
         g->body(g->ctx, index);
     }
 }
@@ -74,7 +75,7 @@ void cb_group_open(struct cb_group *g) {
 }
 
 void cb_group_stop(struct cb_group *g) {
-    g->quit = 1;
+    atomic_store(&g->quit, 1);
     cb_group_open(g);
     for (int i = 1; i < g->started; i++) pthread_join(g->threads[i], NULL);
     g->started = 0;

@@ -1,0 +1,138 @@
+"""What a replay shows of a run: its rows under stable names, the samples of each, and the facts beside them.
+
+The suites and ``cpubench.bench.export`` both take everything from here, so that the two agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cpubench.results.parse import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cpubench.measure.profiles import Profile
+    from cpubench.results.records import Block, Cell, Run
+
+
+class Row(NamedTuple):
+    """A variant as pytest names it; what is printed of it is made harmless, for the run can be anybody's."""
+
+    family: str
+    name: str  # "spawn_fork_exec[rss=384M]", as it is in the plan
+    copies: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}@{self.copies}"
+
+    @property
+    def param(self) -> str:
+        return shown(f"{self.name}-{self.copies}")
+
+    @property
+    def test(self) -> str:
+        return f"test_{shown(self.family)}[{self.param}]"
+
+    @property
+    def fullname(self) -> str:
+        """The key by which pytest-benchmark compares, equal wherever the suites lie and pytest was started."""
+        return f"suites/bench_{shown(self.family)}.py::{self.test}"
+
+    @property
+    def group(self) -> str:
+        return f"{shown(self.family)}@{self.copies}"
+
+
+def rows_of_kernels(kernels: Iterable[dict[str, Any]], profile: Profile, smt: bool) -> list[Row]:
+    """The rows that a run of this profile plans, before it knows what this host cannot measure."""
+    rows = []
+    for kernel in kernels:
+        cpus = profile.shown and smt and not {"group", "pair"} & set(kernel["flags"])
+        for param in kernel["params"]:
+            name = f"{kernel['name']}[{param['label']}]" if param["label"] else kernel["name"]
+            if param["scored"]:
+                rows += [Row(kernel["family"], name, c) for c in ("1", "cores", *(["cpus"] if cpus else []))]
+            elif profile.shown and (profile.strict or not param["strict"]):
+                rows.append(Row(kernel["family"], name, "1"))
+    return rows
+
+
+def rows_of_run(run: Run) -> list[Row]:
+    """The rows of the plan, then those that it had to leave out."""
+    rows = [Row(v.family, v.name, v.copies) for v in run.plan.variants]
+    families = {v.kernel: v.family for v in run.plan.variants}
+    for missing in run.plan.skipped:
+        name, _, copies = missing.variant.partition("@")
+        kernel = name.partition("[")[0]
+        rows.append(Row(families.get(kernel) or _family_of(kernel), name, copies or "1"))
+    return list(dict.fromkeys(rows))
+
+
+def skip_reason(run: Run, row: Row) -> str:
+    """Why the run has no such row: it was skipped with these copies, or as a whole, or never planned."""
+    left_out = (shown(missing.reason) for missing in run.plan.skipped if missing.variant in (row.key, row.name))
+    return next(left_out, f"not in the plan of this run (profile {run.plan.profile})")
+
+
+def _family_of(kernel: str) -> str:
+    """The family in a kernel's name; a skipped row has nothing else to tell it by."""
+    prefix = kernel.partition("_")[0]
+    return {"mem": "memory"}.get(prefix, prefix)
+
+
+def default_cap(run: Run) -> str:
+    """The level that a replay shows when none is asked for: as-is where it was measured, else the plan's first."""
+    return "as-is" if "as-is" in run.plan.caps else run.plan.caps[0]
+
+
+def blocks_at(run: Run, cap: str) -> list[Block]:
+    """The blocks of one level in order of the passes, without passes that were cut before they had every level."""
+    whole = [p for p in run.passes if {b.cap for b in p.blocks} >= set(run.plan.caps)]
+    return [block for p in whole for block in p.blocks if block.cap == cap]
+
+
+def cells_at(run: Run, cap: str) -> dict[str, list[tuple[int, Cell]]]:
+    """(pass, cell) of each variant key at one level."""
+    cells = defaultdict(list)
+    for block in blocks_at(run, cap):
+        for cell in block.cells:
+            name = f"{cell.kernel}[{cell.params}]" if cell.params else cell.kernel
+            cells[f"{name}@{cell.copies}"].append((block.index, cell))
+    return cells
+
+
+def seconds_per_op(cells: Iterable[tuple[int, Cell]]) -> list[float]:
+    """Seconds per operation of one copy, for each sample of each pass in order.
+
+    With several copies a sample holds sums over them, so that this is still the time that one copy waits for one
+    operation; the rate of all copies together is ``ops_per_s``. A sample without operations is NaN, which the clock
+    and the export refuse: it is never shown as 0.
+    """
+    return [
+        elapsed / ops * 1e-9 if ops else math.nan
+        for _, cell in cells
+        for elapsed, ops in zip(cell.samples.elapsed_ns, cell.samples.ops, strict=True)
+    ]
+
+
+def cell_rate(cell: Cell) -> float | None:
+    """Operations per second of all copies together; None where a copy has no operation or no time."""
+    if not cell.copy_ops or not all(cell.copy_ops) or not all(cell.copy_elapsed_ns):
+        return None
+    return math.fsum(ops / ns * 1e9 for ops, ns in zip(cell.copy_ops, cell.copy_elapsed_ns, strict=True))
+
+
+def failure(cells: Iterable[tuple[int, Cell]]) -> str | None:
+    """Why a variant has nothing to show; None if it has samples and each is a time."""
+    cells = list(cells)
+    errors = [f"{shown(cell.error)} (pass {index})" for index, cell in cells if cell.error]
+    seconds = seconds_per_op(cells)
+    if not seconds:
+        return errors[0] if errors else "the run holds no sample of it"
+    if not all(math.isfinite(s) and s > 0 for s in seconds):
+        return "the run holds a sample of it without operations or without time"
+    return None

@@ -1,0 +1,1 @@
+"""The pytest-benchmark suites, one file per family; installed as ``cpubench.suites``."""

@@ -1,0 +1,117 @@
+"""Makes odd machines: small /proc and /sys trees in a folder, in the kernel's own file formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from cpubench.host.cpulist import format_cpulist
+
+CoreSpec = tuple[int, object, tuple[int, ...]]  # package id, any name of an L3 (None: no L3), logical CPUs
+SYS_CPU = "sys/devices/system/cpu"
+
+
+def write(root: Path, files: Mapping[str, str]) -> Path:
+    """Files by name, each with the newline that the kernel puts at its end."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n", encoding="utf-8", errors="surrogateescape")
+    return root
+
+
+def cpus(
+    root: Path, cores: Iterable[CoreSpec], *, allowed: str | None = None, online: str | None = None, offline: str = "",
+    present: str | None = None, topology: bool = True, caches: bool = True, old_names: bool = False,
+) -> Path:  # fmt: skip
+    """A CPU tree; CPUs of ``offline`` have no folder, as on a real machine."""
+    cores = list(cores)
+    every = [cpu for _, _, members in cores for cpu in members]
+    mask = allowed or format_cpulist(every)
+    write(root, {
+        "proc/self/status": f"Name:\tpython\nCpus_allowed:\tff\nCpus_allowed_list:\t{mask}\nMems_allowed_list:\t0",
+        f"{SYS_CPU}/online": online if online is not None else format_cpulist(every),
+        f"{SYS_CPU}/offline": offline,
+        f"{SYS_CPU}/present": present or format_cpulist(every),
+        f"{SYS_CPU}/possible": present or format_cpulist(every),
+        f"{SYS_CPU}/isolated": "",
+    })  # fmt: skip
+    in_core, in_package = ("thread_siblings_list", "core_siblings_list") if old_names else (
+        "core_cpus_list", "package_cpus_list")  # fmt: skip
+    for package, l3, members in cores:
+        for cpu in members:
+            folder = f"{SYS_CPU}/cpu{cpu}"
+            if topology:
+                socket = [c for p, _, those in cores for c in those if p == package]
+                write(root, {
+                    f"{folder}/topology/physical_package_id": str(package), f"{folder}/topology/die_id": "0",
+                    f"{folder}/topology/{in_core}": format_cpulist(members),
+                    f"{folder}/topology/{in_package}": format_cpulist(socket),
+                })  # fmt: skip
+            if caches:
+                sharing = [c for p, name, those in cores for c in those if (p, name) == (package, l3)]
+                rows = [
+                    (1, "Data", "32K", members),
+                    (1, "Instruction", "64K", members),
+                    (2, "Unified", "1024K", members),
+                ]
+                rows += [(3, "Unified", "32M", tuple(sharing))] if l3 is not None else []
+                for index, row in enumerate(rows):
+                    cache(root, cpu, index, *row)
+    return root
+
+
+def cache(root: Path, cpu: int, index: int, level: int, kind: str, size: str | None, shared: Iterable[int]) -> None:
+    folder = f"{SYS_CPU}/cpu{cpu}/cache/index{index}"
+    write(root, {f"{folder}/level": str(level), f"{folder}/type": kind,
+                 f"{folder}/shared_cpu_list": format_cpulist(shared)})  # fmt: skip
+    if size is not None:
+        write(root, {f"{folder}/size": size})
+
+
+def xeon(root: Path, **options: str) -> Path:
+    """Two sockets of four cores with SMT, siblings numbered n and n + 8, one L3 per socket."""
+    return cpus(root, [(n // 4, "L3", (n, n + 8)) for n in range(8)], **options)  # type: ignore[arg-type]
+
+
+def epyc(root: Path) -> Path:
+    """One socket with eight L3s of three cores each, SMT off in the firmware."""
+    return cpus(root, [(0, n // 3, (n,)) for n in range(24)])
+
+
+def hybrid(root: Path) -> Path:
+    """A laptop: two big cores with SMT and four small ones, all behind one L3."""
+    return cpus(root, [(0, 0, (0, 1)), (0, 0, (2, 3)), *[(0, 0, (cpu,)) for cpu in range(4, 8)]])
+
+
+def holes(root: Path) -> Path:
+    """SMT switched off at run time: the odd CPUs are present and offline, the mask still names them."""
+    cores: list[CoreSpec] = [(0, "L3", (cpu,)) for cpu in (0, 2, 4, 6)]
+    return cpus(root, cores, allowed="0-7", online="0,2,4,6", offline="1,3,5,7", present="0-7")
+
+
+def cgroups(root: Path, membership: str, mounts: Iterable[tuple[str, str, str, str]], files: Mapping[str, str]) -> Path:
+    """Control groups; a mount is (mount point, group seen there, file system, its options)."""
+    lines = ["27 1 254:0 / / rw,relatime - ext4 /dev/vda rw"]
+    lines += [f"{30 + n} 27 0:{30 + n} {seen} {point} rw,nosuid shared:{n} - {kind} {kind} {options}"
+              for n, (point, seen, kind, options) in enumerate(mounts)]  # fmt: skip
+    return write(root, {"proc/self/cgroup": membership, "proc/self/mountinfo": "\n".join(lines), **files})
+
+
+def meminfo(root: Path, total_kb: int, available_kb: int | None) -> Path:
+    rows = [f"MemTotal:       {total_kb} kB", "MemFree:        1 kB"]
+    rows += [f"MemAvailable:   {available_kb} kB"] if available_kb is not None else []
+    return write(root, {"proc/meminfo": "\n".join(rows)})
+
+
+X86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Intel(R) Xeon(R) 8480+\nstepping\t: 8\nmicrocode\t: 0x2b000603\ncpu MHz\t\t: 2000.000\nflags\t\t: fpu vme {flags}avx2\n"  # noqa: E501
+ARM = "processor\t: {cpu}\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd\nCPU implementer\t: {implementer}\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: {part}\nCPU revision\t: 1\n"  # noqa: E501
+
+
+def x86_cpuinfo(root: Path, hypervisor: bool = False) -> Path:
+    return write(root, {"proc/cpuinfo": X86.format(flags="hypervisor " if hypervisor else "")})
+
+
+def arm_cpuinfo(root: Path, *parts: tuple[str, str]) -> Path:
+    blocks = [ARM.format(cpu=n, implementer=i, part=p) for n, (i, p) in enumerate(parts)]
+    return write(root, {"proc/cpuinfo": "\n".join(blocks)})

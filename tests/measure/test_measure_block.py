@@ -1,0 +1,216 @@
+"""Whole blocks, as processes: what they store, what they survive, and that nothing of them stays."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import made
+import msgspec
+import pytest
+from pools import CPUS, KERNELS, groups_of, lived, param
+
+from cpubench.measure.block import COLUMNS, add_sample, empty_cell
+from cpubench.measure.child import run_child
+from cpubench.measure.scratch import mount_options
+from cpubench.results.load import load_block
+from cpubench.results.records import Plan, Variant
+
+WORK = ("test_work", "steps=1000")
+
+
+def variant(kernel, label, copies="1", ops=1000, window_ns=0):
+    index, record = param(kernel, label)
+    groups = groups_of(kernel, label)
+    groups = groups[-1:] if copies == "1" else groups
+    k = KERNELS[kernel]
+    return Variant(
+        kernel=kernel, family=k["family"], params=label, copies=copies, scored=True, version=1, unit=k["unit"],
+        flags=k["flags"], index=index, value=record["value"], groups=groups, divisor=len(groups),
+        held_bytes=record["held_bytes"], ops=ops, window_ns=window_ns,
+    )  # fmt: skip
+
+
+def plan_of(variants, **fields):
+    return msgspec.convert(made.made_run(passes=0, variants=variants, **fields)["plan"], Plan)
+
+
+def run_block(folder: Path, plan: Plan):
+    plan_file, out = folder / "plan.json", folder / "block.json"
+    plan_file.write_bytes(msgspec.json.encode(plan))
+    run_child("cpubench.measure.block", [str(plan_file), "0", "as-is", str(out)], folder, random.Random(1))
+    assert [path.name for path in sorted(folder.iterdir())] == ["block.json", "plan.json"]
+    return load_block(out, plan)
+
+
+def test_a_block_stores_raw_integers_of_every_cell(tmp_path):
+    variants = [variant(*WORK, ops=5000), variant(*WORK, "cores", ops=100, window_ns=5_000_000),
+                variant("file_create", "", "cores", ops=3, window_ns=5_000_000), variant("mem_chase", "set=256K")]  # fmt: skip
+    block = run_block(tmp_path, plan_of(variants, samples=3))
+    assert [sorted(order) for order in block.rounds] == [[0, 1, 2, 3]] * 3
+    for cell, v in zip(block.cells, variants, strict=True):
+        assert cell.error is None
+        columns = msgspec.structs.asdict(cell.samples)
+        assert {len(values) for name, values in columns.items() if not name.startswith("cpu_f")} <= {3, 0}
+        assert len(cell.copy_ops) == len(v.groups)
+        assert sum(cell.copy_ops) == sum(columns["ops"])
+        assert sum(cell.copy_elapsed_ns) == sum(columns["elapsed_ns"])
+        assert cell.obtained["cpus"] == v.groups
+        assert sum(columns["moved"]) == 0
+    one = block.cells[0].samples
+    assert one.ops == [5000] * 3
+    assert one.cpu_first == one.cpu_last == [CPUS[-1]] * 3
+    assert all(0 < cpu <= 1.02 * wall + 10_000 for cpu, wall in zip(one.cpu_ns, one.wall_ns, strict=True))
+    assert block.cells[1].samples.cpu_first == []
+    assert block.cells[2].obtained["file_system"] == "tmpfs"
+    assert block.cells[2].obtained["tmpfs"] == ("private" if os.geteuid() == 0 else "dev_shm")
+    assert "size=" in block.cells[2].obtained["mount_options"] or os.geteuid() != 0
+    assert block.cells[3].obtained["huge_ppm"] in range(1_000_001)
+    assert block.times.timed_ns <= block.times.rounds_ns
+
+
+def test_faults_are_rows_with_reasons_while_the_round_goes_on(tmp_path):
+    faults = {
+        "how=fail": "test_fault[how=fail]: open EPERM: Operation not permitted",
+        "how=crash": f"test_fault[how=crash]: copy on CPU {CPUS[-1]} killed by SIGSEGV (11)",
+        "how=die": f"test_fault[how=die]: copy on CPU {CPUS[-1]} killed by SIGKILL (9)",
+        "how=prepare": "test_fault[how=prepare]: prepare ENOSPC: No space left on device",
+        "how=lost": "test_fault[how=lost]: checksum EBADE: Invalid exchange",
+    }
+    variants = [*(variant("test_fault", label, ops=1) for label in faults), variant(*WORK, ops=100),
+                variant("mem_chase", "set=256K", ops=1000), variant("file_create", "", ops=10)]  # fmt: skip
+    block = run_block(tmp_path, plan_of(variants, samples=3))
+    errors = {cell.params: cell.error for cell in block.cells if cell.kernel == "test_fault"}
+    assert errors == faults
+    for cell in block.cells[len(faults) :]:
+        assert cell.error is None
+        assert cell.samples.round == [0, 1, 2]
+
+
+def test_a_hang_is_a_row_after_its_deadline(tmp_path):
+    variants = [variant("test_fault", "how=hang", ops=1), variant(*WORK, ops=100)]
+    block = run_block(tmp_path, plan_of(variants, sample_ns=1_000_000))
+    assert block.cells[0].error == "test_fault[how=hang]: no answer within 5.02 s"
+    assert len(block.cells[1].samples.ops) == 2
+
+
+def test_a_window_is_contiguous_and_has_all_copies(tmp_path):
+    variants = [variant(*WORK, "1", ops=100), variant(*WORK, "cores", ops=100, window_ns=1_000_000),
+                variant("mem_chase", "set=16K", "cores", ops=1000, window_ns=1_000_000)]  # fmt: skip
+    window = {"family": "test", "settle_ns": 10_000_000, "length_ns": 100_000_000}
+    plan = plan_of(variants)
+    plan = msgspec.convert({**msgspec.to_builtins(plan), "windows": [window]}, Plan)
+    block = run_block(tmp_path, plan)
+    (found,) = block.windows
+    (cell,) = found.cells
+    assert (cell.kernel, len(cell.copy_ops)) == ("test_work", len(CPUS))
+    assert all(0.9e8 < elapsed < 2e8 for elapsed in cell.copy_elapsed_ns)
+    assert found.t0_ns <= cell.t0_ns < cell.t1_ns <= found.t1_ns
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_block_leaves_no_process_and_no_file(tmp_path, number):
+    plan_file = tmp_path / "plan.json"
+    variants = [variant("test_fault", "how=hang", ops=1), variant("file_create", "", ops=10),
+                variant("switch_pipe", "place=same", ops=10)]  # fmt: skip
+    plan_file.write_bytes(msgspec.json.encode(plan_of(variants)))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    arguments = [str(plan_file), "0", "as-is", str(tmp_path / "b.json"), str(scratch), "0", str(os.getpid())]
+    block = subprocess.Popen([sys.executable, "-I", "-m", "cpubench.measure.block", *arguments], start_new_session=True)
+    pids = wait_for(lambda: [pid for pid in below(block.pid) if "cpubench-copy" in name_of(pid)])
+    time.sleep(0.3)
+    pids = below(block.pid)
+    block.send_signal(number)
+    block.wait(timeout=10)
+    wait_for(lambda: not any(lived(pid) for pid in pids) and not scratch.exists())
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
+    assert not list(Path("/dev/shm").glob("cpubench-*"))
+
+
+def wait_for(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return value
+
+
+def below(pid):
+    import psutil
+
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+
+
+def name_of(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def test_without_a_private_mount_files_lie_in_dev_shm_and_are_removed(tmp_path):
+    """As another user, for whom mount is refused."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another user")
+    script = (
+        "import os, sys, pathlib; from cpubench.measure.scratch import open_scratch, guard\n"
+        "place, had = open_scratch(pathlib.Path(sys.argv[1]), 1 << 20)\n"
+        "(place / 'left').write_text('x'); print(place, had['tmpfs'], oct(place.stat().st_mode & 0o777))"
+    )
+    tmp_path.chmod(0o777)
+    command = ["unshare", "--user", sys.executable, "-I", "-c", script, str(tmp_path)]  # a user of no rights outside
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    place, kind, mode = done.stdout.split()
+    assert (kind, mode) == ("dev_shm", "0o700")
+    wait_for(lambda: not Path(place).exists())
+
+
+def test_mount_options_are_those_of_the_innermost_mount(tmp_path):
+    mountinfo = tmp_path / "mountinfo"
+    mountinfo.write_text(
+        "1 0 8:1 / / rw,relatime shared:1 - ext4 /dev/root rw,errors=remount-ro\n"
+        "2 1 0:5 / /dev/shm rw,nosuid - tmpfs tmpfs rw,size=100k\n"
+        "3 1 0:6 / /dev/shm\\040x rw,nodev - tmpfs tmpfs rw\n"
+    )
+    assert mount_options(Path("/dev/shm/a"), mountinfo) == "rw,nosuid rw,size=100k"
+    assert mount_options(Path("/dev/shmx"), mountinfo) == "rw,relatime rw,errors=remount-ro"
+    assert mount_options(Path("/dev/shm x/b"), mountinfo) == "rw,nodev rw"
+    assert mount_options(Path("/x"), tmp_path / "none") == ""
+
+
+def test_samples_of_copies_add_up_by_hand():
+    """Two copies that overlap for 80 of 110 ns; one was moved."""
+    cell = empty_cell(msgspec.to_builtins(variant(*WORK, "cores")) | {"groups": [[0], [1]]})
+    answer = dict.fromkeys(("hook_ns", "cpu_ns", "run_delay_ns", "nvcsw", "nivcsw", "minflt", "majflt"), 1)
+    first = answer | {"cpu": 0, "cpu_first": 0, "cpu_last": 0, "t0_ns": 100, "t1_ns": 190, "ops": 9, "elapsed_ns": 90}
+    other = answer | {"cpu": 1, "cpu_first": 1, "cpu_last": 0, "t0_ns": 110, "t1_ns": 210, "ops": 5, "elapsed_ns": 100}
+    assert add_sample(cell, 0, [first, other]) == 110
+    assert {name: values[0] for name, values in cell["samples"].items() if values} == {
+        "round": 0, "wall_ns": 110, "overlap_ppm": 80 * 10**6 // 110, "moved": 1, "ops": 14, "elapsed_ns": 190,
+        "hook_ns": 2, "cpu_ns": 2, "run_delay_ns": 2, "nvcsw": 2, "nivcsw": 2, "minflt": 2, "majflt": 2,
+    }  # fmt: skip
+    assert (cell["copy_ops"], cell["copy_elapsed_ns"]) == ([9, 5], [90, 100])
+    assert set(cell["samples"]) == set(COLUMNS)
+
+
+def test_a_block_starts_within_its_limit_and_measures_most_of_the_time(tmp_path):
+    """0.2 s to the first sample apart from declared preparation, and 70 % of the time inside samples: the better of
+    three, since others may be at work here."""
+    variants = [variant(*WORK, ops=18_000), variant("mem_chase", "set=4M", ops=400_000),
+                variant("file_create", "", "cores", ops=10, window_ns=20_000_000)]  # fmt: skip
+    blocks = [run_block(tmp_path, plan_of(variants)) for _ in range(3)]
+    assert min(block.times.ready_ns for block in blocks) < 200_000_000
+    assert max(block.times.timed_ns / block.times.rounds_ns for block in blocks) > 0.7
+    assert max(block.times.clock_read_ns for block in blocks) * 2 < 20_000_000 / 50 / 1000
+
+
+def test_a_child_that_fails_is_one_line(tmp_path):
+    with pytest.raises(Exception, match="no-plan.json: No such file or directory"):
+        run_child("cpubench.measure.block", [str(tmp_path / "no-plan.json"), "0", "x", "y"], tmp_path, random.Random(1))
+    assert list(tmp_path.iterdir()) == []
+
