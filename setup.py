@@ -7,17 +7,23 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from glob import glob
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 CFLAGS = ["-O2", "-fno-lto", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
-HEADERS = [*sorted(glob("ext/*.h")), "ext/kernels.def"]
-KERNELS = ["ext/registry.c", *sorted(glob("ext/kernels/*.c"))]
+APT, DNF = "`apt-get install gcc libc6-dev python3-dev`", "`dnf install gcc glibc-devel python3-devel`"
+
+
+def files(pattern: str) -> list[str]:
+    return sorted(str(path) for path in Path("ext").glob(pattern))
+
+
+HEADERS = [*files("*.h"), "ext/kernels.def"]
+KERNELS = ["ext/registry.c", *files("kernels/*.c")]
 COPY = ["ext/copy.c", "ext/arena.c", "ext/group.c", "ext/measure.c", "ext/process.c", "ext/work.c", *KERNELS]
-SHARED = ["ext/pool.c", "ext/measure.c", "ext/arena.c", "ext/group.c", "ext/process.c", "ext/work.c", *KERNELS]
+SHARED = ["ext/pool.c", "ext/scratch.c", *COPY[1:]]
 
 
 def compiler() -> list[str]:
@@ -26,9 +32,9 @@ def compiler() -> list[str]:
     if not shutil.which(command[0]):
         command = ["cc"]
     if not shutil.which(command[0]):
-        sys.exit("cpubench: no C compiler: install it by `apt-get install gcc libc6-dev` or `dnf install gcc glibc-devel`")
+        sys.exit(f"cpubench: no C compiler: install one by {APT} or {DNF}")
     if not Path(sysconfig.get_paths()["include"], "Python.h").is_file():
-        sys.exit("cpubench: no Python.h: install it by `apt-get install python3-dev` or `dnf install python3-devel`")
+        sys.exit(f"cpubench: no Python.h: install it by {APT} or {DNF}")
     return command
 
 
@@ -56,13 +62,14 @@ class Build(build_ext):
                       ["-static", "-nostdlib", "-Wl,--build-id=none"], ["-static"], [])  # fmt: skip
         version = subprocess.run([*cc, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
         for extension in self.extensions:
-            for name, value in (("CB_COMPILER", version), ("CB_FLAGS", " ".join(CFLAGS)), ("CB_LINK", copy + "; " + target)):
+            told = {"CB_COMPILER": version, "CB_FLAGS": " ".join(CFLAGS), "CB_LINK": f"{copy}; {target}"}
+            for name, value in told.items():
                 extension.define_macros.append((name, '"' + value.replace("\\", "").replace('"', "'") + '"'))
         super().run()
 
     def get_outputs(self) -> list[str]:
-        programs = glob(str(Path(self.build_lib, "cpubench", "_bin", "*")))
-        return [*super().get_outputs(), *programs]
+        programs = Path(self.build_lib, "cpubench", "_bin")
+        return [*super().get_outputs(), *(str(path) for path in programs.glob("*"))]
 
 
 setup(

@@ -5,9 +5,9 @@ import errno as _errno
 import os
 import signal
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 
 cdef extern from *:
@@ -82,6 +82,7 @@ cdef extern from "board.h" nogil:
         cb_board *board
         int lost_seat, lost_status
 
+    int cb_private_tmpfs(const char *path, uint64_t bytes)
     uint64_t cb_now_ns()
     double cb_clock_read_ns()
     cb_pool *cb_pool_new(const char *, const char *, const char *, int, const int *, const uint64_t *, uint64_t, uint64_t)
@@ -121,6 +122,13 @@ def die_with(int parent) -> None:
         raise OSError(-rc, os.strerror(-rc), "prctl")
 
 
+def private_tmpfs(str path, uint64_t size_bytes) -> None:
+    """Mounts a tmpfs on a folder, for this process and its children alone; it is gone with them. Needs root."""
+    cdef int rc = cb_private_tmpfs(os.fsencode(path), size_bytes)
+    if rc:
+        raise OSError(-rc, os.strerror(-rc), "private tmpfs")
+
+
 def kernels(bint hidden=False) -> list:
     """Every kernel of the registry as a dict of plain values; those for tests only where ``hidden`` is set."""
     cdef const cb_kernel *k
@@ -154,6 +162,7 @@ cdef class Pool:
 
     cdef cb_pool *pool
     cdef readonly list seats
+    cdef readonly uint64_t touch_ns  # what touching memory took of the start, in the slowest copy
     cdef object names, _paths
 
     def __cinit__(self, str program, str target, str directory, list seats, uint64_t llc_bytes=0, uint64_t seed=1):
@@ -196,21 +205,27 @@ cdef class Pool:
             raise ValueError(f"no such kernel: {kernel}")
         label = cb_kernels[kernel].params[param].label.decode()
         name = cb_kernels[kernel].name.decode()
-        self.names[slot] = (f"{name}[{label}]" if label else name, [seat for seat, _ in copies])
-        return self._ask(CB_PREPARE, slot, copies, kernel, param, value, 0, 0, 60_000_000_000)
+        seats = [seat for seat, _ in copies]
+        self.names[slot] = (f"{name}[{label}]" if label else name, seats)
+        return self._ask(CB_PREPARE, slot, seats, copies, kernel, param, value, 0, 0, 60_000_000_000)
 
-    def sample(self, int slot, uint64_t ops, uint64_t window_ns, uint64_t deadline_ns) -> list:
-        """One sample, a dict of raw integers for each copy: one batch of ``ops``, or batches until the window is over."""
-        return self._ask(CB_SAMPLE, slot, None, 0, 0, 0, ops, window_ns, deadline_ns)
+    def sample(self, int slot, list seats, uint64_t ops, uint64_t window_ns, uint64_t deadline_ns) -> list:
+        """One sample, a dict of raw integers for each copy: one batch of ``ops``, or batches until the window is over.
+
+        ``seats`` are those of the copies that take part, each of them prepared.
+        """
+        if not set(seats) <= set(self.names[slot][1]):
+            raise ValueError(f"{self.names[slot][0]}: not prepared in every one of the seats {seats}")
+        return self._ask(CB_SAMPLE, slot, seats, None, 0, 0, 0, ops, window_ns, deadline_ns)
 
     def release(self, int slot) -> list:
         """What each copy told after its kernel's release."""
-        return self._ask(CB_RELEASE, slot, None, 0, 0, 0, 0, 0, 60_000_000_000)
+        return self._ask(CB_RELEASE, slot, self.names[slot][1], None, 0, 0, 0, 0, 0, 60_000_000_000)
 
-    cdef list _ask(self, cb_verb verb, int slot, copies, int kernel, int param, uint64_t value, uint64_t ops,
-                   uint64_t window_ns, uint64_t deadline_ns):
-        name, seats = self.names[slot]
+    cdef list _ask(self, cb_verb verb, int slot, list seats, copies, int kernel, int param, uint64_t value,
+                   uint64_t ops, uint64_t window_ns, uint64_t deadline_ns):
         cdef int n = len(seats), i
+        name = self.names[slot][0]
         cdef int *where = <int *>calloc(n, sizeof(int))
         cdef cb_order *orders = <cb_order *>calloc(n, sizeof(cb_order))
         try:
@@ -241,7 +256,8 @@ cdef class Pool:
         while rc == -_errno.EINTR:
             with nogil:
                 rc = cb_pool_wait(self.pool)
-            # A handler of ours may raise here: then close() must still find the copies.
+            if rc == -_errno.EINTR:
+                self._check_signals()
         if rc == 0:
             return
         if rc == -_errno.ECHILD:
@@ -255,9 +271,17 @@ cdef class Pool:
         self._fill()
         raise CopyLost(reason)
 
+    cdef _check_signals(self):
+        try:
+            PyErr_CheckSignals()
+        except BaseException:
+            cb_pool_kill(self.pool)  # they are in the middle of something that nobody will ask for again
+            raise
+
     cdef _fill(self):
         cdef int rc
         self.names = {}
+        self.touch_ns = 0
         with nogil:
             rc = cb_pool_fill(self.pool)
         if rc:
@@ -266,12 +290,14 @@ cdef class Pool:
         while rc == -_errno.EINTR:
             with nogil:
                 rc = cb_pool_wait(self.pool)
+            if rc == -_errno.EINTR:
+                self._check_signals()
         if rc:
             cb_pool_kill(self.pool)
             raise OSError(-rc, "a copy did not start", self._paths[0].decode(errors="replace"))
         for seat, (cpu, _) in enumerate(self.seats):
             try:
-                self._answer(f"copy on CPU {cpu}", seat)
+                self.touch_ns = max(self.touch_ns, self._answer(f"copy on CPU {cpu}", seat)["elapsed_ns"])
             except OSError:
                 cb_pool_kill(self.pool)
                 raise

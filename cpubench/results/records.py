@@ -49,6 +49,7 @@ class Missing(Struct, frozen=True):
 
     variant: str
     reason: str
+    scored: bool = False  # a reference is not made without it
 
 
 class Divisor(Struct, frozen=True):

@@ -1,0 +1,67 @@
+"""What a reader of a score must know beside its numbers, and whether it may be published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cpubench.analysis.composite import MIN_PASSES
+from cpubench.analysis.rates import Rates, scored_names
+from cpubench.analysis.reference import BASE_CAP, Reference
+from cpubench.results.records import Run
+
+MAX_LEFT_OUT = 0.2  # of the passes; beyond that the rest is a selection
+
+Json = dict[str, Any]
+Note = dict[str, str]
+
+
+def judged(
+    run: Run, reference: Reference, rates: Rates, gone: Mapping[str, str], composites: Mapping[str, Mapping[str, Json]]
+) -> tuple[list[Note], bool]:
+    """The notes, those that forbid publishing first, and whether none of them does."""
+    faults = _faults(run, reference, rates, gone, composites)
+    return faults + _remarks(run, reference, rates, gone), not faults
+
+
+def note(code: str, text: str, where: str) -> Note:
+    """A note in its JSON shape."""
+    return {"code": code, "text": text, "where": where}
+
+
+def _faults(
+    run: Run, reference: Reference, rates: Rates, gone: Mapping[str, str], composites: Mapping[str, Mapping[str, Json]]
+) -> list[Note]:
+    plan = run.plan
+    faults = [note("missing", f"a scored row is missing: {reason}", key) for key, reason in gone.items()]
+    if BASE_CAP not in plan.caps:
+        faults.append(note("only_capped", "the run has no passes without a cap; only those are scored", "plan.caps"))
+    if plan.divisor.kind == "granted_cpu":
+        text = f"a quota grants {plan.divisor.n:g} CPUs; what the machine does with them is not what it does without"
+        faults.append(note("granted_cpu", text, "plan.divisor"))
+    if rates.passes < MIN_PASSES:
+        faults.append(note("passes", f"{MIN_PASSES} passes are needed; the run has {rates.passes}", "passes"))
+    unknown = [name for name in scored_names(plan) if name not in reference.variants]
+    if unknown:
+        text = f"scored rows that the reference does not have are left out: {', '.join(unknown[:3])}"
+        faults.append(note("not_in_reference", text, f"reference {reference.name}"))
+    for where, measures in composites.items():
+        for measure, made in measures.items():
+            left_out = rates.passes - made["passes"]
+            if made["value"] is not None and left_out / rates.passes > MAX_LEFT_OUT:
+                text = f"{left_out} of {rates.passes} passes lack a row and are left out"
+                faults.append(note("left_out", text, f"{where} {measure}"))
+    return faults
+
+
+def _remarks(run: Run, reference: Reference, rates: Rates, gone: Mapping[str, str]) -> list[Note]:
+    remarks = []
+    if run.plan.divisor.kind != reference.divisor_kind:
+        text = f"per {run.plan.divisor.kind} here, per {reference.divisor_kind} in the reference: only a scale"
+        remarks.append(note("divisor_kind", text, f"reference {reference.name}"))
+    if run.plan.profile == "quick":
+        remarks.append(note("estimate", "the profile quick makes estimates", "plan.profile"))
+    if run.stopped.by == "interrupted":
+        remarks.append(note("interrupted", f"the run was interrupted after {rates.passes} passes", "stopped"))
+    remarks += [note("failed_samples", text, key) for key, text in rates.errors.items() if key not in gone]
+    return remarks + [note("run", text, "notes") for text in run.notes]

@@ -1,0 +1,51 @@
+"""The JSON shape of a number: value, 95 % interval, passes, and the reason where there is no value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cpubench.analysis.composite import MIN_PASSES, Array
+from cpubench.analysis.intervals import log_interval
+
+Json = dict[str, Any]
+
+
+def null(reason: str, passes: int = 0) -> Json:
+    """A quantity that is not there, and why."""
+    return {"value": None, "low": None, "high": None, "passes": passes, "reason": reason}
+
+
+def no_meter() -> Json:
+    """A quantity that needs watts, on a run without them."""
+    return null("no_meter")
+
+
+def quantity(logs: Array, scale: float = 1.0, reason: str = "not measured") -> Json:
+    """``scale`` times the geometric mean over the passes that have a value; ``reason`` where none has."""
+    there = logs[~np.isnan(logs)]
+    if not len(there):
+        return null(reason)
+    interval = log_interval(there)
+    ends = [None if end is None else scale * end for end in (interval.low, interval.high)]
+    single = None if interval.low is not None else "an interval needs two passes"
+    return {
+        "value": scale * interval.value,
+        "low": ends[0],
+        "high": ends[1],
+        "passes": interval.passes,
+        "reason": single,
+    }
+
+
+def composite(logs: Array | None, gone: Sequence[str], passes: int, scale: float) -> Json:
+    """A composite from its logs per pass; null if a row is ``gone`` or fewer than eight passes are complete."""
+    if gone or logs is None:
+        more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
+        return null(f"missing: {'; '.join(gone[:3])}{more}" if gone else "nothing is scored")
+    complete = int(np.count_nonzero(~np.isnan(logs)))
+    if complete < MIN_PASSES:
+        return null(f"{MIN_PASSES} passes are needed; {complete} of {passes} are complete", complete)
+    return quantity(logs, scale)

@@ -1,0 +1,72 @@
+"""From the integers of the blocks to rates per pass: arrays over passes, NaN where a pass has no such cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import truediv
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cpubench.results.records import Block, Cell, Plan, Run, Variant
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of each variant by its key: operations per second of all copies, and ns that an operation of a copy takes."""
+
+    passes: int
+    ops_per_s: dict[str, Array]
+    ns_per_op: dict[str, Array]
+    errors: dict[str, str]  # the first reason that a sample of the variant failed with
+
+
+def run_rates(run: Run, cap: str) -> Rates:
+    """The rates of a run at one cap level."""
+    return block_rates(run.plan, [block for one in run.passes for block in one.blocks if block.cap == cap])
+
+
+def block_rates(plan: Plan, blocks: Sequence[Block]) -> Rates:
+    """The rates of blocks, one per pass, in their order."""
+    ops_per_s = {v.key: np.full(len(blocks), np.nan) for v in plan.variants}
+    ns_per_op = {v.key: np.full(len(blocks), np.nan) for v in plan.variants}
+    keys = {(v.kernel, v.params, v.copies): v.key for v in plan.variants}
+    errors: dict[str, str] = {}
+    for at, block in enumerate(blocks):
+        for cell in block.cells:
+            key = keys[cell.kernel, cell.params, cell.copies]
+            if cell.error is not None:
+                errors.setdefault(key, cell.error)
+            if measured(cell):
+                ops_per_s[key][at] = 1e9 * sum(map(truediv, cell.copy_ops, cell.copy_elapsed_ns))
+                ns_per_op[key][at] = sum(cell.copy_elapsed_ns) / sum(cell.copy_ops)
+    return Rates(len(blocks), ops_per_s, ns_per_op, errors)
+
+
+def measured(cell: Cell) -> bool:
+    """True if every copy finished an operation: the samples that succeeded count, whatever failed later.
+
+    Without one of the copies the others had the machine to themselves, which is another quantity.
+    """
+    return bool(cell.copy_ops) and 0 not in cell.copy_ops and 0 not in cell.copy_elapsed_ns
+
+
+def divisors(plan: Plan) -> dict[str, float]:
+    """Cores (or vcpus) that the copies of each ``cores`` variant occupy; under a quota, the CPUs granted to them.
+
+    A quota is for the whole machine, so a variant that leaves cores idle (groups that do not fit) gets its part of
+    the grant: granted * divisor / cores planned, the cores planned being the largest divisor of the plan.
+    """
+    cores = {v.key: float(v.divisor) for v in plan.variants if v.copies == "cores"}
+    if plan.divisor.kind != "granted_cpu" or not cores:
+        return cores
+    planned = max(cores.values())
+    return {key: plan.divisor.n * divisor / planned for key, divisor in cores.items()}
+
+
+def scored_names(plan: Plan) -> dict[str, Variant]:
+    """One variant of each scored row of the plan, by the row's name (without copies)."""
+    return {v.name: v for v in plan.variants if v.scored}

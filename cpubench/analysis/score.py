@@ -1,0 +1,132 @@
+"""The score of a run against a reference: ratios per pass, composites inside each pass, then intervals over passes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from cpubench.analysis.composite import Array, family_logs, log, mean, weighted_logs
+from cpubench.analysis.notes import judged
+from cpubench.analysis.quantity import composite, no_meter, null
+from cpubench.analysis.rates import Rates, divisors, run_rates
+from cpubench.analysis.reference import BASE_CAP, Reference, as_reference
+from cpubench.analysis.rows import gone_rows, variant_rows
+from cpubench.analysis.scenarios import Scenario, covers, load_scenarios, pick
+from cpubench.errors import UsageError
+from cpubench.results.parse import shown
+from cpubench.results.records import Plan, Run
+
+POINTS = 1000.0  # what the reference has
+# The copies that a measure needs of each row.
+NEEDS = {"per_core": ("cores",), "speed": ("1",), "scaling_efficiency": ("1", "cores")}
+
+Json = dict[str, Any]
+Logs = dict[str, dict[str, Array]]  # by measure and by row or family
+
+
+def score(
+    run: Run,
+    reference: Mapping[str, Any],
+    scenario: str = "equal",
+    weights: Mapping[str, Scenario] | None = None,
+    flags: Mapping[str, list[str]] | None = None,
+) -> Json:
+    """The score document (design.md section 7): points (1000 = reference) with 95 % intervals, rows and notes.
+
+    ``weights`` are the scenarios to pick from, by default the shipped ones; ``flags`` badges by variant key. The
+    reference says which rows are scored. Passes without a cap count; what a cap does is measured in windows.
+    """
+    ref = as_reference(dict(reference))
+    weighing = pick(load_scenarios() if weights is None else weights, scenario)
+    check_comparable(run.plan, ref)
+    rates = run_rates(run, BASE_CAP)
+    gone = gone_rows(run.plan, ref.variants, rates)
+    names: dict[str, list[str]] = {}
+    for name, row in ref.variants.items():
+        names.setdefault(row.family, []).append(name)
+    logs = _families(_rows(run.plan, ref, rates), names)
+
+    def made(measure: str, members: list[str], of: Array | None) -> Json:
+        keys = [f"{name}@{copies}" for name in members for copies in NEEDS[measure]]
+        scale = 1.0 if measure == "scaling_efficiency" else POINTS
+        return composite(of, [f"{key} ({gone[key]})" for key in keys if key in gone], rates.passes, scale)
+
+    def whole(measure: str, by: Mapping[str, float]) -> Json:
+        wanted = [family for family in names if by.get(family)]
+        if not wanted:
+            return null(f"the scenario {weighing.name} weighs none of the families")
+        there = all(family in logs[measure] for family in wanted)
+        members = [name for family in wanted for name in names[family]]
+        return made(measure, members, weighted_logs(logs[measure], by) if there else None)
+
+    families = {
+        family: {measure: made(measure, members, logs[measure].get(family)) for measure in NEEDS}
+        | {"per_watt": no_meter()}
+        for family, members in names.items()
+    }
+    headline = {
+        "per_core": whole("per_core", weighing.families),
+        "per_watt": no_meter(),
+        "speed": whole("speed", weighing.families),
+        "equal_weights": whole("per_core", dict.fromkeys(names, 1.0)),
+    }
+    notes, publishable = judged(run, ref, rates, gone, {"headline": headline} | families)
+    return {
+        "suite": run.plan.suite,
+        "reference": ref.name,
+        "host": run.host,
+        "divisor": {"kind": run.plan.divisor.kind, "n": run.plan.divisor.n},
+        "scenario": weighing.name,
+        "covers": covers(weighing, [f for f, row in families.items() if row["per_core"]["value"] is not None]),
+        "publishable": publishable,
+        "profile": run.plan.profile,
+        "passes": rates.passes,
+        "notes": notes,
+        "headline": headline,
+        "families": families,
+        "variants": variant_rows(run.plan, ref, rates, BASE_CAP, flags or {}),
+    }
+
+
+def check_comparable(plan: Plan, reference: Reference) -> None:
+    """None if run and reference mean the same work: one suite, and the same version of every scored kernel."""
+    where = f"reference {shown(reference.name, 60)}"
+    if plan.suite != reference.suite:
+        raise UsageError("suite", f"the run is of suite {plan.suite}, the reference of suite {reference.suite}", where)
+    for variant in plan.variants:
+        row = reference.variants.get(variant.name)
+        if row is not None and row.version != variant.version:
+            text = f"{shown(variant.name, 60)} is version {variant.version} in the run, {row.version} in the reference"
+            raise UsageError("version", text, where)
+
+
+def _rows(plan: Plan, reference: Reference, rates: Rates) -> Logs:
+    """Logs of the ratios to the reference, by measure and row; a row that was not planned is not there."""
+    rows: Logs = {measure: {} for measure in NEEDS}
+    cores = divisors(plan)
+    copies = {variant.key: len(variant.groups) for variant in plan.variants}
+    for name, row in reference.variants.items():
+        one, every = f"{name}@1", f"{name}@cores"
+        if every in copies:
+            per_core = log(rates.ops_per_s[every]) - math.log(cores[every])
+            rows["per_core"][name] = per_core - math.log(row.per_core_ops_per_s.value)
+        if one in copies:
+            rows["speed"][name] = math.log(row.ns_per_op.value) - log(rates.ns_per_op[one])
+        if one in copies and every in copies:
+            per_copy = log(rates.ops_per_s[every]) - math.log(copies[every])
+            rows["scaling_efficiency"][name] = per_copy - log(rates.ops_per_s[one])
+    return rows
+
+
+def _families(rows: Logs, names: Mapping[str, list[str]]) -> Logs:
+    """Logs by measure and family; a family that lacks a row is not there."""
+    families: Logs = {measure: {} for measure in rows}
+    for measure, by_row in rows.items():
+        for family, members in names.items():
+            if all(name in by_row for name in members):
+                own = {name: by_row[name] for name in members}
+                # Efficiency is a mean over rows: it explains the family and is no part of the score.
+                flat = measure == "scaling_efficiency"
+                families[measure][family] = mean(list(own.values())) if flat else family_logs(own)
+    return families

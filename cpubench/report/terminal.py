@@ -1,0 +1,219 @@
+"""Tables for people: at 80 columns, plain where the stream is no terminal, ASCII where it takes no more.
+
+A missing number is "-" and its reason stands below the table. Text from files is foreign: it is never markup, and
+what a terminal would act on is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from cpubench.results.parse import shown
+
+if TYPE_CHECKING:  # rich takes 0.1 s to import: late, in the functions
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+Json = Mapping[str, Any]
+
+NARROWEST, WIDEST = 80, 110  # columns: below, numbers would lose digits; above, a row is hard to follow to its end
+MEASURES = {
+    "per_core": "per core", "speed": "speed", "equal_weights": "equal weights",
+    "scaling_efficiency": "scaling eff.", "per_watt": "per watt",
+}  # fmt: skip
+REASONS = {"no_meter": "no meter that reads watts"}
+
+
+def show_score(doc: Json, out: IO[str]) -> None:
+    """Nothing; writes a score document, or the documents of several runs: headline, families, rows, reasons, notes."""
+    console = _console(out)
+    for number, one in enumerate(doc.get("runs", [doc])):
+        if number:
+            console.print()
+        _show_one(one, console)
+
+
+def show_list(kernels: Sequence[Json], out: IO[str]) -> None:
+    """Nothing; writes the kernels by family, each with what it does, its parameters and its flags."""
+    console = _console(out)
+    families: dict[str, list[Json]] = {}
+    for kernel in kernels:
+        families.setdefault(str(kernel["family"]), []).append(kernel)
+    width = max((len(str(kernel["name"])) for kernel in kernels), default=0)
+    for number, (family, members) in enumerate(families.items()):
+        if number:
+            console.print()
+        console.print(_text(console, family, "bold"))
+        lines = []
+        for kernel in members:
+            facts = f"unit: {kernel['unit']}; version {kernel['version']}"
+            for name in ("params", "flags"):
+                if kernel[name]:
+                    facts += f"; {name}: {', '.join(map(str, kernel[name]))}"
+            lines += [(f"  {kernel['name']}", str(kernel["doc"])), ("", facts)]
+        _pairs(console, lines, min(width + 2, 30))
+
+
+def _show_one(doc: Json, console: Console) -> None:
+    kind, cores = doc["divisor"]["kind"], doc["divisor"]["n"]
+    host = ", ".join(
+        shown(doc["host"][key], 40) for key in ("hostname", "cpu") if isinstance(doc["host"].get(key), str)
+    )
+    title = f"{host}: " if host else ""
+    console.print(
+        _text(console, f"{title}suite {doc['suite']}, {cores:g} x {kind}, scenario {doc['scenario']}", "bold")
+    )
+    console.print(_text(console, f"1000 points = reference {doc['reference']}"))
+    console.print(_text(console, f"measured families cover {100 * doc['covers']:.0f} % of the scenario's path weight"))
+    if not doc["publishable"]:
+        console.print(_text(console, "NOT PUBLISHABLE: see the notes.", "bold yellow"))
+    console.print()
+    _headline(doc["headline"], console)
+    _families(doc["families"], console)
+    _reasons(doc, console)
+    _rows(doc["variants"], console)
+    if doc["notes"]:
+        console.print(_text(console, "\nNotes", "bold"))
+        _pairs(
+            console,
+            [(f"  {n['code']}", f"{n['text']} ({n['where']})" if n["where"] else n["text"]) for n in doc["notes"]],
+        )
+
+
+def _headline(headline: Json, console: Console) -> None:
+    table = _table(console, "", ">points", "95 % interval", ">passes")
+    for key, words in MEASURES.items():
+        if key in headline:
+            made = headline[key]
+            ends = "-" if made["low"] is None else f"{points(made['low'])} .. {points(made['high'])}"
+            passes = "-" if made["value"] is None else str(made["passes"])
+            style = "bold" if key == "per_core" else ""
+            table.add_row(*(_text(console, cell, style) for cell in (words, points(made["value"]), ends, passes)))
+    console.print(table)
+
+
+def _families(families: Json, console: Console) -> None:
+    keys = [key for key in MEASURES if key != "equal_weights"]
+    table = _table(console, "family", *(f">{MEASURES[key]}" for key in keys))
+    for family, row in families.items():
+        cells = [f"{points(row[key]['value'])}{spread(row[key])}" for key in keys]
+        table.add_row(*(_text(console, cell) for cell in (family, *cells)))
+    if families:
+        console.print()
+        console.print(table)
+
+
+def _reasons(doc: Json, console: Console) -> None:
+    """Nothing; writes each reason for a "-" above once, with all that it is for."""
+    missing: dict[str, dict[str, list[str]]] = {}
+    for key, made in doc["headline"].items():
+        if made["value"] is None:
+            missing.setdefault(made["reason"], {})[key] = []
+    of_headline = {(reason, key) for reason, measures in missing.items() for key in measures}
+    for family, row in doc["families"].items():
+        for key, made in row.items():
+            if made["value"] is None and (made["reason"], key) not in of_headline:
+                missing.setdefault(made["reason"], {}).setdefault(key, []).append(family)
+    lines = []
+    for reason, measures in missing.items():
+        named = [MEASURES[key] + (f" of {', '.join(of)}" if of else "") for key, of in measures.items()]
+        lines.append(("-", f"{', '.join(named)}: {REASONS.get(reason, reason)}"))
+    _pairs(console, lines)
+
+
+def _rows(rows: Sequence[Json], console: Console) -> None:
+    there = [row for row in rows if row["ns_per_op"]["value"] is not None]
+    if there:
+        table = _table(console, "variant (* scored)", "copies", ">time/op", ">rate", ">+-", ">passes")
+        for row in there:
+            name = f"{row['name']} *" if row["scored"] else row["name"]
+            time = amount(row["ns_per_op"]["value"] * 1e-9, "s")
+            rate = amount(row["ops_per_s"]["value"], "/s")
+            passes = str(row["ns_per_op"]["passes"])
+            width = spread(row["ns_per_op"]).strip().removeprefix("+-") or "-"
+            table.add_row(*(_text(console, c) for c in (name, row["copies"], time, rate, width, passes)))
+        console.print()
+        console.print(table)
+    badged = [(f"  {_key(row)}", ", ".join(row["flags"])) for row in there if row["flags"]]
+    missing = [(f"  {_key(row)}", str(row["ns_per_op"]["reason"])) for row in rows if row["ns_per_op"]["value"] is None]
+    for title, lines in (("Badges", badged), ("Skipped or failed", missing)):
+        if lines:
+            console.print(_text(console, f"\n{title}", "bold"))
+            _pairs(console, lines)
+
+
+def points(value: float | None) -> str:
+    """A score or a ratio with three digits or more; "-" for None."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 99.95 else f"{value:#.3g}"
+
+
+def spread(made: Json) -> str:
+    """ " +-1.4 %": the farther end of the interval from the value; empty without an interval."""
+    if made["low"] is None or not made["value"]:
+        return ""
+    percent = 100 * max(made["high"] / made["value"] - 1, 1 - made["low"] / made["value"])
+    return f" +-{percent:.0f} %" if percent >= 9.95 else f" +-{percent:.1f} %"
+
+
+def amount(value: float, unit: str) -> str:
+    """Three digits and an SI prefix: "24.1 ms", "41.5 k/s"."""
+    scales = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"), (1e-12, "p"))
+    size, prefix = next(((size, prefix) for size, prefix in scales if value >= 0.9995 * size), scales[-1])
+    scaled = value / size
+    digits = 2 if scaled < 9.995 else 1 if scaled < 99.95 else 0
+    return f"{scaled:.{digits}f} {prefix}{unit}"
+
+
+def _key(row: Json) -> str:
+    return f"{row['name']}@{row['copies']}" if row["copies"] else str(row["name"])
+
+
+def _console(out: IO[str]) -> Console:
+    from rich.console import Console
+
+    terminal = out.isatty()
+    console = Console(
+        file=out, force_terminal=terminal, force_jupyter=False, highlight=False, markup=False, emoji=False
+    )
+    console.width = max(NARROWEST, min(console.width, WIDEST)) if terminal else NARROWEST
+    return console
+
+
+def _text(console: Console, text: object, style: str = "") -> Text:
+    """Foreign text as it may be printed: no markup, no control characters, nothing that the stream cannot encode."""
+    from rich.text import Text
+
+    body = str(text)
+    lead = "\n" if body.startswith("\n") else ""
+    line = shown(body.removeprefix("\n"), 2000)
+    return Text(lead + line.encode(console.encoding, "backslashreplace").decode(console.encoding), style=style)
+
+
+def _table(console: Console, *heads: str) -> Table:
+    """A table whose heads with a leading ">" are numbers, never cut or folded; the first column takes what is left."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    for number, head in enumerate(heads):
+        right = head.startswith(">")
+        name = _text(console, head.removeprefix(">"))
+        table.add_column(name, justify="right" if right else "left", no_wrap=bool(number), overflow="fold")
+    return table
+
+
+def _pairs(console: Console, lines: Iterable[tuple[str, str]], width: int | None = None) -> None:
+    """Nothing; writes names and sentences in two columns; a long sentence goes on below its own beginning."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2), pad_edge=False)
+    table.add_column(overflow="fold", min_width=width, max_width=40)
+    table.add_column(overflow="fold")
+    for name, sentence in lines:
+        cells: list[RenderableType] = [_text(console, name), _text(console, sentence)]
+        table.add_row(*cells)
+    console.print(table)

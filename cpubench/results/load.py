@@ -1,0 +1,141 @@
+"""Reading a run folder: everything is checked before anything is believed, and a fault names its file and place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from cpubench.errors import UsageError
+from cpubench.results.check import check_block, check_plan, check_run, check_seal
+from cpubench.results.parse import located, parse, read, shown, uncollected
+from cpubench.results.records import Block, Plan, Run
+
+T = TypeVar("T")
+
+
+def load_run(path: Path) -> Run:
+    """The run of a folder or of a ``run.json``."""
+    file = run_file(path)
+    try:
+        with uncollected():
+            document = parse(read(file))
+            run = typed(document, "cpubench.run/1", Run)
+            _check_seals(document)
+            check_run(run)
+            del document  # before the collector comes back and walks through its million lists
+    except UsageError as fault:
+        raise located(file, fault) from None
+    return run
+
+
+def load_block(path: Path, plan: Plan | None = None) -> Block:
+    """The block of a ``block-*.json``; given its plan, also checked against that."""
+    try:
+        with uncollected():
+            document = parse(read(path))
+            block = typed(document, "cpubench.block/1", Block)
+            check_seal(document)
+            check_block(block, plan)
+    except UsageError as fault:
+        raise located(path, fault) from None
+    return block
+
+
+def load_plan(path: Path) -> Plan:
+    """The plan of a ``plan.json``."""
+    try:
+        plan = typed(parse(read(path)), "cpubench.plan/1", Plan)
+        check_plan(plan, "plan")
+    except UsageError as fault:
+        raise located(path, fault) from None
+    return plan
+
+
+def load_blocks(folder: Path, plan: Plan | None = None) -> dict[str, Block]:
+    """The finished blocks of a run folder by file name, in the order of their passes."""
+    blocks = {file.name: load_block(file, plan) for file in sorted(folder.glob("block-*.json"))}
+    seen: dict[tuple[int, str], str] = {}
+    for name, block in blocks.items():
+        first = seen.setdefault((block.index, block.cap), name)
+        if first != name:
+            text = f"holds pass {block.index} at {block.cap}, as {first} does"
+            raise located(folder / name, UsageError("twice", text))
+    return dict(sorted(blocks.items(), key=lambda item: (item[1].index, item[1].cap)))
+
+
+def validate(path: Path) -> dict[str, Any]:
+    """What a valid run holds, as numbers of passes, variants and blocks; a folder's other files must agree with it."""
+    file = run_file(path)
+    run = load_run(file)
+    blocks = [block for one in run.passes for block in one.blocks]
+    if path.is_dir():
+        _check_beside(path, run)
+    return {
+        "file": str(file),
+        "valid": True,
+        "passes": len(run.passes),
+        "variants": len(run.plan.variants),
+        "blocks": len(blocks),
+    }
+
+
+def run_file(path: Path) -> Path:
+    """The ``run.json`` that ``path`` is, or that the folder ``path`` holds."""
+    if not path.is_dir():
+        return path
+    if (path / "run.json").exists():
+        return path / "run.json"
+    if (path / "plan.json").exists():
+        raise located(path, UsageError("unfinished", "holds a plan but no run.json: finish it with run --resume"))
+    raise located(path, UsageError("not_a_run", "is no run folder: it holds no run.json"))
+
+
+def typed(document: dict[str, Any], schema: str, record: type[T]) -> T:
+    """The document as a record of ``schema``; other majors are refused before their fields are looked at."""
+    family, _, major = schema.partition("/")
+    found = document.get("schema")
+    if not isinstance(found, str) or not found.startswith(f"{family}/"):
+        what = "without a schema" if found is None else f"of schema {shown(str(found), 60)!r}"
+        raise UsageError("schema", f"is a file {what}; wanted is {schema}", "$.schema")
+    if found != schema:
+        text = f"schema {shown(found, 60)} is unknown; this cpubench knows {family}/{major}"
+        raise UsageError("schema_version", text, "$.schema")
+    try:
+        return msgspec.convert(document, record, strict=True)
+    except msgspec.ValidationError as error:
+        text, _, place = str(error).rpartition(" - at ")
+        raise UsageError("record", text or place, place.strip("`") if text else "$") from None
+    except RecursionError:
+        raise UsageError("nested", "is nested too deeply") from None
+
+
+def _check_seals(document: dict[str, Any]) -> None:
+    """None if neither a block nor the run around the blocks was changed."""
+    for number, one in enumerate(document["passes"]):
+        for at, block in enumerate(one["blocks"]):
+            check_seal(block, f"passes[{number}].blocks[{at}]")
+    check_seal(document)
+
+
+def _check_beside(folder: Path, run: Run) -> None:
+    """None if ``plan.json`` and the block files of the folder hold what ``run.json`` holds."""
+    plan = folder / "plan.json"
+    if load_plan(plan) != run.plan:
+        raise located(plan, UsageError("plan", "differs from the plan in run.json"))
+    held = {(block.index, block.cap): block.sha256 for one in run.passes for block in one.blocks}
+    files = load_blocks(folder)
+    beside = {(block.index, block.cap): block.sha256 for block in files.values()}
+    names = {(block.index, block.cap): name for name, block in files.items()}
+    dropped = [f"pass {index} at {cap}" for index, cap in held if (index, cap) not in beside]
+    extra = [names[key] for key in beside if key not in held]
+    changed = [names[key] for key in beside if key in held and held[key] != beside[key]]
+    faults = {"in run.json without a file": dropped, "not in run.json": extra, "differ from run.json": changed}
+    text = "; ".join(f"{what}: {_some(which)}" for what, which in faults.items() if which)
+    if text:
+        raise located(folder, UsageError("blocks", text))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

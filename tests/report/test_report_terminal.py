@@ -1,0 +1,148 @@
+"""What a person sees: the headline first, at most 80 columns, and nothing that a file could do to the terminal."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import msgspec
+import pytest
+from made import made_run
+
+from cpubench.analysis.reference import make_reference
+from cpubench.analysis.score import score
+from cpubench.report.terminal import amount, points, show_list, show_score, spread
+from cpubench.results.records import Missing, Run
+
+EVIL = "\x1b[31m[bold]red[/bold]\x07\r\u202e"
+
+
+def scored(name: str = "made-reference", **made: Any) -> dict[str, Any]:
+    reference = make_reference(msgspec.convert(made_run(8, noise=0), Run), name)
+    document = made_run(12, seed=3, **made)
+    for one in document["passes"][2:]:
+        for cell in one["blocks"][0]["cells"]:
+            if (cell["kernel"], cell["copies"]) == ("file_create", "cores"):
+                cell.update(copy_ops=[], copy_elapsed_ns=[], error="killed by SIGSEGV")
+    flags = {"mem_chase[set=16K]@1": ["drift", "bimodal"]}
+    return score(msgspec.convert(document, Run), reference, "coding", flags=flags)
+
+
+def text_of(doc: dict[str, Any]) -> str:
+    out = io.StringIO()
+    show_score(doc, out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def shown() -> str:
+    return text_of(scored(skipped=[Missing("io_uring@1", "io_uring_setup EPERM")]))
+
+
+def test_headline_comes_first_and_notes_last(shown: str) -> None:
+    parts = ["1000 points = reference made-reference", "NOT PUBLISHABLE", "95 % interval", "speed", "scaling eff.",
+             "spawn_fork_exec[rss=384M] *", "Badges", "Skipped or failed", "Notes"]  # fmt: skip
+    places = [shown.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_missing_is_a_dash_with_its_reason_once(shown: str) -> None:
+    lines = shown.splitlines()
+    assert next(line for line in lines if line.startswith("per core")).split()[2:] == ["-", "-", "-"]
+    assert shown.count("no meter") == 1
+    flat = " ".join(shown.split())
+    assert flat.count("missing: file_create@cores (in 2 of 12 passes: killed by SIGSEGV)") == 1
+    assert "io_uring@1 io_uring_setup EPERM" in flat
+    assert "mem_chase[set=16K]@1 drift, bimodal" in flat
+
+
+def test_no_line_is_longer_than_80_columns_nor_coloured(shown: str) -> None:
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "\x1b" not in shown
+
+
+def test_long_names_fold_and_numbers_stay_whole() -> None:
+    doc = scored()
+    doc["variants"][0]["name"] = "spawn_" + "x" * 200
+    shown = text_of(doc)
+    assert max(map(len, shown.splitlines())) <= 80
+    assert " us " in shown
+    assert shown.replace("\n", "").count("x") >= 200
+
+
+def test_text_from_files_cannot_act_on_the_terminal() -> None:
+    doc = scored(skipped=[Missing(f"io{EVIL}@1", EVIL)])
+    doc["notes"].append({"code": EVIL, "text": EVIL, "where": EVIL})
+    doc["families"][EVIL] = doc["families"].pop("lock")
+    doc["reference"] = EVIL
+    doc["host"]["cpu"] = EVIL
+    shown = text_of(doc)
+    assert not set("\x1b\x07\r\u202e") & set(shown)
+    assert "\\x1b[31m[bold]red[/bold]\\x07\\r\\u202e" in shown
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_any_encoding_takes_it(encoding: str) -> None:
+    doc = scored()
+    doc["host"]["cpu"] = "\u4e2d\u00e9"
+    doc["notes"].append({"code": "x", "text": "\U0001f600", "where": ""})
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding=encoding, errors="strict")
+    show_score(doc, out)
+    out.flush()
+    assert ("\u2500" in raw.getvalue().decode(encoding)) == (encoding == "utf-8")
+
+
+def test_a_terminal_gets_colour_and_never_less_than_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    out = Terminal()
+    show_score(scored(), out)
+    assert "\x1b[1m" in out.getvalue()
+    assert "10 of 12" not in out.getvalue()
+    assert "time/op" in out.getvalue()
+
+
+def test_several_runs_follow_each_other() -> None:
+    assert text_of({"runs": [scored(), scored()]}).count("1000 points") == 2
+
+
+def test_kernels_are_listed_by_family() -> None:
+    kernel = {"unit": "child", "version": 2, "params": ["rss=8M", "rss=384M"], "flags": ["blocking"]}
+    kernels = [
+        kernel | {"name": "spawn_fork_exec", "family": "spawn", "doc": f"fork and execute {EVIL}"},
+        kernel | {"name": "mem_chase", "family": "memory", "doc": "follow pointers " * 12, "params": []},
+        kernel | {"name": "spawn_thread", "family": "spawn", "doc": "create and join"},
+    ]
+    out = io.StringIO()
+    show_list(kernels, out)
+    shown = out.getvalue()
+    assert [line for line in shown.splitlines() if line and line[0] != " "] == ["spawn", "memory"]
+    assert "unit: child; version 2; params: rss=8M, rss=384M; flags: blocking" in " ".join(shown.split())
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    show_list([], io.StringIO())
+
+
+def test_numbers_have_three_digits() -> None:
+    assert [points(v) for v in (None, 1012.4, 99.96, 12.34, 1.0, 0.9812)] == [
+        "-",
+        "1012",
+        "100",
+        "12.3",
+        "1.00",
+        "0.981",
+    ]
+    assert amount(2.41e-2, "s") == "24.1 ms"
+    assert amount(1.5e-9, "s") == "1.50 ns"
+    assert amount(0.99999e-6, "s") == "1.00 us"
+    assert amount(41_500, "/s") == "41.5 k/s"
+    assert amount(7, "/s") == "7.00 /s"
+    assert spread({"value": 100, "low": 98.6, "high": 101.2}) == " +-1.4 %"
+    assert spread({"value": 100, "low": 80, "high": 120}) == " +-20 %"
+    assert spread({"value": 100, "low": None, "high": None}) == ""

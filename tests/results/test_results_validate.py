@@ -1,0 +1,78 @@
+"""A run folder agrees with itself: plan, blocks and run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from broken import Doc, block, written
+from made import made_run
+
+from cpubench.errors import UsageError
+from cpubench.results.files import canonical, content_hash, sealed
+from cpubench.results.load import load_block, load_blocks, load_plan, load_run, validate
+
+
+@pytest.fixture
+def document() -> Doc:
+    return made_run(5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, document: Doc) -> Path:
+    written(tmp_path, document)
+    (tmp_path / "plan.json").write_bytes(canonical(document["plan"]))
+    for one in document["passes"]:
+        (tmp_path / f"block-{one['index']:03}-as-is.json").write_bytes(canonical(one["blocks"][0]))
+    return tmp_path
+
+
+def test_a_run_loads_from_folder_and_from_file(folder: Path, document: Doc) -> None:
+    assert load_run(folder) == load_run(folder / "run.json")
+    assert len(load_run(folder).passes) == len(document["passes"])
+
+
+def test_validate_counts_what_it_checked(folder: Path) -> None:
+    found = validate(folder)
+    assert found == {"file": str(folder / "run.json"), "valid": True, "passes": 5, "variants": 17, "blocks": 5}
+    assert validate(folder / "run.json") == found
+
+
+def test_validate_names_dropped_extra_and_changed_blocks(folder: Path, document: Doc) -> None:
+    (folder / "block-001-as-is.json").unlink()
+    changed = block(document, 2)
+    changed["times"]["ready_ns"] += 1
+    (folder / "block-002-as-is.json").write_bytes(canonical(sealed(changed)))
+    (folder / "block-009-as-is.json").write_bytes(canonical(sealed(block(document, 4) | {"index": 9})))
+    with pytest.raises(UsageError) as caught:
+        validate(folder)
+    assert caught.value.code == "blocks"
+    assert "without a file: pass 1 at as-is" in caught.value.text
+    assert "not in run.json: block-009-as-is.json" in caught.value.text
+    assert "differ from run.json: block-002-as-is.json" in caught.value.text
+    validate(folder / "run.json")  # which is whole in itself
+
+
+def test_validate_compares_the_plan(folder: Path, document: Doc) -> None:
+    (folder / "plan.json").write_bytes(canonical(document["plan"] | {"seed": 99}))
+    with pytest.raises(UsageError, match=r"plan\.json: differs"):
+        validate(folder)
+    (folder / "plan.json").unlink()
+    with pytest.raises(UsageError, match=r"plan\.json: there is no such file"):
+        validate(folder)
+
+
+def test_blocks_of_a_folder_come_in_order_and_once(folder: Path, document: Doc) -> None:
+    plan = load_plan(folder / "plan.json")
+    assert [b.index for b in load_blocks(folder, plan).values()] == [0, 1, 2, 3, 4]
+    assert load_block(folder / "block-003-as-is.json", plan).sha256 == content_hash(block(document))
+    (folder / "block-077-as-is.json").write_bytes((folder / "block-003-as-is.json").read_bytes())
+    with pytest.raises(UsageError, match="holds pass 3 at as-is, as block-003"):
+        load_blocks(folder)
+
+
+def test_a_block_of_another_plan_is_refused(folder: Path, document: Doc) -> None:
+    file = folder / "plan.json"
+    file.write_bytes(canonical(document["plan"] | {"id": "other"}))
+    with pytest.raises(UsageError, match=r"block-000-as-is\.json: belongs to the plan"):
+        load_blocks(folder, load_plan(file))
