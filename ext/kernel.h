@@ -89,6 +89,7 @@ int cb_fail(struct cb_ctx *, const char *call);      /* -errno (never 0), with t
 int cb_pin(int cpu);                                 /* pins this thread and reads it back; 0 or -errno */
 pid_t cb_fork(struct cb_ctx *);                      /* a child that dies with this process */
 int cb_reap(struct cb_ctx *, pid_t, int *status);    /* waitpid through EINTR; 0 or -errno */
+void cb_settle(void);                                /* for `warm`: until what other kernels freed is really freed */
 
 /* group.c: threads 1.. of a group wait at a gate on cores of their own; thread 0 is the copy itself */
 typedef void cb_body(struct cb_ctx *, int thread);

@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
 import pytest
-from pools import CORES, KERNELS, LISTED, children, enough_ops, groups_of, lived, rig
+from pools import CORES, KERNELS, LISTED, children, enough_ops, groups_of, lived, param, rig
 
 from cpubench.measure import programs
 
@@ -27,10 +29,21 @@ pytestmark = pytest.mark.skipif(len(CORES) < 2, reason="one core: pairs and grou
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
-    """All scored variants, prepared once in one pool; files on whatever the temporary folder is."""
-    with rig(VARIANTS, tmp_path_factory.mktemp("kernels"), copies=None) as made:
+    """All scored variants, prepared once in one pool."""
+    with tmpfs(tmp_path_factory) as folder, rig(VARIANTS, folder, copies=None) as made:
         made.prepare()
         yield made
+
+
+@contextmanager
+def tmpfs(tmp_path_factory):
+    """Where blocks have their files, if it is there: on a disk a file kernel wakes threads of the file system."""
+    shm = Path("/dev/shm")
+    if not os.access(shm, os.W_OK):
+        yield tmp_path_factory.mktemp("kernels")
+        return
+    with tempfile.TemporaryDirectory(dir=shm, prefix="cpubench-test-") as name:
+        yield Path(name)
 
 
 @pytest.fixture(scope="module")
@@ -65,21 +78,27 @@ def test_time_grows_with_the_operations(everything, variant):
 @pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
 def test_a_sample_after_eviction_equals_a_contiguous_one(everything, ladder, variant):
     others = [other for other in VARIANTS if other != variant and KERNELS[other[0]]["family"] != "spawn"]
-    ops = enough_ops(everything, variant, TARGET_NS)
-    ratios = []
+    edge = variant[0] == CHASE and at_an_edge(ladder, param(*variant)[1])
+    low, high = (0.5, 2) if edge else (0.85, 1.15)
+    # Three times: on a shared host wake-ups alone move by 30 % from second to second, but not thrice to one side.
+    tried = []
+    while len(tried) < 3 and not (tried and low < tried[-1] < high):
+        tried.append(median(pairs(everything, others, variant)))
+    assert low < tried[-1] < high, tried
+
+
+def pairs(made, others, variant):
+    """Nine ratios of a sample after the others to one after its own kind, the order alternating."""
+    ops = enough_ops(made, variant, TARGET_NS)
     for turn in range(9):
         if turn % 2:
-            everything.ns(variant, ops)
-            together = everything.ns(variant, ops)
-            evicted = after_others(everything, others, variant, ops)
+            made.ns(variant, ops)
+            together = made.ns(variant, ops)
+            evicted = after_others(made, others, variant, ops)
         else:
-            evicted = after_others(everything, others, variant, ops)
-            together = everything.ns(variant, ops)
-        ratios.append(evicted / together)
-    if variant[0] == CHASE and at_an_edge(ladder, next(p for p in KERNELS[CHASE]["params"] if p["label"] == variant[1])):
-        assert 0.5 < median(ratios) < 2
-    else:
-        assert 0.85 < median(ratios) < 1.15
+            evicted = after_others(made, others, variant, ops)
+            together = made.ns(variant, ops)
+        yield evicted / together
 
 
 def after_others(made, others, variant, ops):
@@ -88,12 +107,12 @@ def after_others(made, others, variant, ops):
     return made.ns(variant, ops)
 
 
-def at_an_edge(ladder, param):
+def at_an_edge(ladder, value):
     """Whether the set lies within a factor of two of where a plateau ends: latency rises by a half to the next size,
     which is eight times as large; the edge may be anywhere in between, so both sizes count."""
     sizes = sorted(ladder)
     jumps = [(a, b) for a, b in zip(sizes, sizes[1:], strict=False) if ladder[b] > 1.5 * ladder[a]]
-    return any(param["value"] in (a, b) and param["value"] >= 1 << 20 for a, b in jumps)
+    return any(value["value"] in (a, b) and value["value"] >= 1 << 20 for a, b in jumps)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
@@ -103,12 +122,15 @@ def test_all_copies_work_and_one_copy_in_a_window_equals_one_batch(everything, v
     answers = everything.sample(variant, batch, window_ns=TARGET_NS)
     assert all(answer["ops"] >= batch and answer["elapsed_ns"] > 0 for answer in answers)
     assert all(answer["cpu"] == answer["cpu_first"] == answer["cpu_last"] for answer in answers)
-    ratios = []
-    for _ in range(9):
-        window = everything.sample(variant, batch, window_ns=TARGET_NS, copies=1)[0]
-        ratios.append(window["elapsed_ns"] / window["ops"] / everything.ns(variant, ops))
-    # A batch of a lock or of two processes ends where its partner stands; the rest is noise of a shared machine.
-    assert 0.8 < median(ratios) < 1.25
+    tried = []
+    while len(tried) < 3 and not (tried and 0.85 < tried[-1] < 1.15):
+        tried.append(median(windows_to_batches(everything, variant, batch, ops) for _ in range(9)))
+    assert 0.85 < tried[-1] < 1.15, tried
+
+
+def windows_to_batches(made, variant, batch, ops):
+    window = made.sample(variant, batch, window_ns=TARGET_NS, copies=1)[0]
+    return window["elapsed_ns"] / window["ops"] / made.ns(variant, ops)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=IDS)

@@ -43,7 +43,8 @@ def _reasons(skipped: Sequence[Missing]) -> str:
 def sized(plan: Plan, found: dict[str, Any]) -> Plan:
     """The plan with what calibration found: sizes, the variants that failed there, and how long a pass will take."""
     variants = calibrated(plan.variants, {key: (ops, window) for key, (ops, window, _) in found["sizes"].items()})
-    failed = [Missing(key, reason) for key, reason in found["errors"].items()]
+    scored = {v.key: v.scored for v in plan.variants}
+    failed = [Missing(key, reason, scored=scored[key]) for key, reason in found["errors"].items()]
     if not variants:
         raise UsageError("nothing_to_measure", "no variant can be measured here: " + _reasons(failed))
     each_ns = [found["sizes"][v.key][2] + SAMPLE_OVERHEAD_NS for v in variants]

@@ -90,13 +90,14 @@ def _variant(kernel: Kernel, index: int, copies: Copies, host: Host) -> Variant 
     if param["relative"]:
         cache = host.cache_bytes.get(param["relative"])
         if cache is None:
-            return Missing(f"{name}@{copies}", f"the size of {param['relative']} is not known on this host")
+            reason = f"the size of {param['relative']} is not known on this host"
+            return Missing(f"{name}@{copies}", reason, scored=param["scored"])
         value = held = power_of_two_below(cache // value)
     if param["huge"]:
         held = -(-held // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES
     groups = place(kernel, param, copies, host.cores)
     if not groups:
-        return Missing(f"{name}@{copies}", _why_no_group(kernel, param, host.cores))
+        return Missing(f"{name}@{copies}", _why_no_group(kernel, param, host.cores), scored=param["scored"])
     core_of = {cpu: number for number, core in enumerate(host.cores) for cpu in core.cpus}
     return Variant(
         kernel=kernel["name"], family=kernel["family"], params=param["label"], copies=copies,
@@ -144,7 +145,7 @@ def fit(variants: Sequence[Variant], memory_bytes: int | None) -> tuple[list[Var
         kept.remove(largest)
         need = largest.held_bytes * len(largest.groups) >> 20
         text = f"needs {need} MiB; all variants together may hold half of the memory, {limit >> 20} MiB"
-        missing.append(Missing(largest.key, text))
+        missing.append(Missing(largest.key, text, scored=largest.scored))
     return kept, missing
 
 

@@ -53,6 +53,11 @@ static int prepare(struct cb_ctx *ctx) {
     return rc;
 }
 
+static int warm(struct cb_ctx *ctx) {
+    if (ctx->ncpus > 1) cb_settle(); /* on one CPU nobody goes idle */
+    return 0;
+}
+
 static int run(struct cb_ctx *ctx, uint64_t ops) {
     int out = (int)ctx->own[TO_PEER], in = (int)ctx->own[FROM_PEER];
     for (uint64_t i = 0; i < ops; i++) {
@@ -93,6 +98,7 @@ const struct cb_kernel cb_kernel_switch_pipe = {
     .params = (const struct cb_param[]){
         PLACE("same", CB_SAME, CB_SCORED), PLACE("other", CB_OTHER, CB_SCORED), PLACE("sibling", CB_SIBLING, 0), {0}},
     .prepare = prepare,
+    .warm = warm,
     .run = run,
     .release = release,
 };

@@ -55,7 +55,7 @@ def test_calibration_sizes_the_variants_and_names_those_that_failed(plan):
     found = {"sizes": {first.key: [7, 0, 20_000_000]}, "errors": {second.key: "it crashed"}, "prepare_ns": S}
     sized = planning.sized(plan, found)
     assert [(v.key, v.ops) for v in sized.variants] == [(first.key, 7)]
-    assert sized.skipped == [Missing(second.key, "it crashed")]
+    assert sized.skipped == [Missing(second.key, "it crashed", scored=second.scored)]
     assert sized.predicted_pass_ns == plan.samples * (20_000_000 + planning.SAMPLE_OVERHEAD_NS) + S
     with pytest.raises(UsageError, match="it crashed"):
         planning.sized(plan, {"sizes": {}, "errors": {first.key: "it crashed"}, "prepare_ns": S})

@@ -1,0 +1,50 @@
+/* OPERATIONS CPU,CPU NS: two threads want one default mutex until OPERATIONS critical sections are done together.
+ * A section of NS nanoseconds is 3/4 NS steps of multiply and add, which is that long at 4 cycles a step and 3 GHz. */
+#include "peer.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Alignas(64) struct { uint64_t done, value; } shared; /* both under the mutex */
+static _Alignas(64) struct { uint64_t ops, steps; const char *cpus; } job;
+static pthread_barrier_t start;
+
+struct span { int which; double began, ended; };
+
+static void *body(void *arg) {
+    struct span *span = arg;
+    pin(job.cpus, span->which);
+    uint64_t ops = job.ops, steps = job.steps;
+    pthread_barrier_wait(&start);
+    span->began = now_ns();
+    for (int more = 1; more;) {
+        pthread_mutex_lock(&mutex);
+        if ((more = shared.done < ops)) {
+            uint64_t x = shared.value;
+            for (uint64_t i = 0; i < steps; i++) x = x * 6364136223846793005u + 1442695040888963407u;
+            shared.value = x;
+            shared.done++;
+        }
+        pthread_mutex_unlock(&mutex);
+    }
+    span->ended = now_ns();
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    job.ops = number(argc, argv, 1);
+    job.steps = number(argc, argv, 3) * 3 / 4;
+    job.cpus = argv[2];
+    pthread_t threads[2];
+    struct span spans[2] = {{.which = 0}, {.which = 1}};
+    pthread_barrier_init(&start, NULL, 2);
+    for (int i = 0; i < 2; i++)
+        if ((errno = pthread_create(&threads[i], NULL, body, &spans[i]))) die("pthread_create");
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    double began = spans[0].began < spans[1].began ? spans[0].began : spans[1].began;
+    double ended = spans[0].ended > spans[1].ended ? spans[0].ended : spans[1].ended;
+    fprintf(stderr, "value %llu\n", (unsigned long long)shared.value);
+    printf("%.4f\n", (ended - began) / (double)job.ops);
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* What the peers share: a pin that is read back, the clock, an end with a reason. Nothing of ext/ is used, on purpose.
+ * A peer is called with OPERATIONS CPU[,CPU] and its own values; it prints nanoseconds per operation.
+ * The build defines _GNU_SOURCE. */
+#ifndef PEER_H
+#define PEER_H
+
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static inline void die(const char *what) {
+    perror(what);
+    exit(1);
+}
+
+static inline double now_ns(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return 1e9 * (double)at.tv_sec + (double)at.tv_nsec;
+}
+
+/* Pins the calling thread to the which-th CPU of a comma-separated list; to the last where it has fewer. */
+static inline void pin(const char *list, int which) {
+    for (const char *next; which-- > 0 && (next = strchr(list, ','));) list = next + 1;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(atoi(list), &set);
+    if (sched_setaffinity(0, sizeof set, &set) || sched_getcpu() != atoi(list)) die("pin");
+}
+
+/* The number at argv[i]. */
+static inline uint64_t number(int argc, char **argv, int i) {
+    if (i >= argc) {
+        fprintf(stderr, "%s: argument %d is missing\n", argv[0], i);
+        exit(2);
+    }
+    return strtoull(argv[i], NULL, 10);
+}
+#endif
