@@ -1,4 +1,4 @@
-"""The jobs of the project: ``nox -s bench`` measures this machine, ``nox -s tests`` tests the build, ``nox -l`` lists."""
+"""The jobs: ``nox -s bench`` measures this machine, ``nox -s tests`` tests the build, ``nox -l`` lists."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def link(cc: list[str], sources: list[str], out: Path, *ways: list[str]) -> str:
     sys.exit(f"cpubench: {out.name} did not build:\n{made.stderr}")
 
 
-class Build(build_ext):
+class Build(build_ext):  # type: ignore[misc]  # setuptools is not typed
     """Also builds the programs, into ``cpubench/_bin`` beside the extension."""
 
     def run(self) -> None:

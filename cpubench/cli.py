@@ -17,7 +17,9 @@ from cpubench.errors import UsageError
 
 NOT_BUILT = "this is a checkout without its extension: build it with `pip install .` (or `pip install -e .`)"
 FOLDER = click.Path(path_type=Path)
-as_json = click.option("--json", "json_", is_flag=True, help="Print one JSON document on stdout, and nothing else there.")
+as_json = click.option(
+    "--json", "json_", is_flag=True, help="Print one JSON document on stdout, and nothing else there."
+)
 
 
 def emit(document: Any) -> None:
@@ -71,15 +73,13 @@ def run(profile: str, families: str | None, copies: str | None, cpus: str | None
     native()
     from cpubench.host.cpulist import parse_cpulist
     from cpubench.measure import runner
-    from cpubench.report.progress import Progress
+    from cpubench.report.progress import progress
 
-    fixed = {"--families": families, "--copies": copies, "--cpus": cpus, "--out": out, "--budget": budget, "--seed": seed}
-    given = [name for name, value in fixed.items() if value is not None]
-    progress = Progress(sys.stderr)
+    fixed = (families, copies, cpus, out, budget, seed)
     if resume is not None:
-        if given:
-            raise UsageError("usage", f"{given[0]} was fixed by the plan and cannot be given again", "--resume")
-        folder = runner.resume(resume, progress.tell, workdir)
+        if any(value is not None for value in fixed):
+            raise UsageError("usage", "the plan of the run stays as it is: only --workdir may be given too", "--resume")
+        folder = runner.resume(resume, progress(sys.stderr), workdir)
     else:
         try:
             chosen = None if cpus is None else parse_cpulist(cpus)
@@ -89,7 +89,7 @@ def run(profile: str, families: str | None, copies: str | None, cpus: str | None
             profile, names(families), names(copies), None, chosen, workdir, out,
             None if budget is None else nanoseconds(budget), seed,
         )  # fmt: skip
-        folder = runner.run(options, progress.tell)
+        folder = runner.run(options, progress(sys.stderr))
     return _finish(folder, strict, json_)
 
 

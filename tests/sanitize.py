@@ -1,6 +1,6 @@
 """Every kernel's whole life under ASan and UBSan, those with threads under TSan, all under valgrind where it is.
 
-``python tests/sanitize.py`` from the checkout's folder or any other; needs an installed cpubench for the list of kernels.
+``python tests/sanitize.py`` from the checkout's folder or any other; needs an installed cpubench.
 """
 
 from __future__ import annotations
@@ -72,11 +72,16 @@ def main() -> int:
                 files.mkdir(exist_ok=True)
                 command = [program, "solo", kernel["name"], param["label"], "40", files, target, *cpus]
                 command = [*VALGRIND, *command] if tool == "valgrind" else command
-                done = subprocess.run(command, env={**os.environ, **OPTIONS}, capture_output=True, text=True, check=False)
+                done = subprocess.run(
+                    command, env={**os.environ, **OPTIONS}, capture_output=True, text=True, check=False
+                )
                 runs += 1
                 if done.returncode or done.stderr:
                     faults += 1
-                    print(f"{tool}: {kernel['name']}[{param['label']}]: status {done.returncode}\n{done.stderr}", file=sys.stderr)
+                    print(
+                        f"{tool}: {kernel['name']}[{param['label']}]: status {done.returncode}\n{done.stderr}",
+                        file=sys.stderr,
+                    )
             print(f"{tool}: done", flush=True)
     skipped = "" if "valgrind" in tools else "; valgrind is not installed: skipped"
     print(f"{runs} runs, {faults} with faults{skipped}")

@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -111,7 +112,7 @@ def at_an_edge(ladder, value):
     """Whether the set lies within a factor of two of where a plateau ends: latency rises by a half to the next size,
     which is eight times as large; the edge may be anywhere in between, so both sizes count."""
     sizes = sorted(ladder)
-    jumps = [(a, b) for a, b in zip(sizes, sizes[1:], strict=False) if ladder[b] > 1.5 * ladder[a]]
+    jumps = [(a, b) for a, b in pairwise(sizes) if ladder[b] > 1.5 * ladder[a]]
     return any(value["value"] in (a, b) and value["value"] >= 1 << 20 for a, b in jumps)
 
 
@@ -147,7 +148,9 @@ def test_the_work_was_done_and_nothing_leaks(tmp_path, variant):
             for n in ops:
                 made.sample(variant, n)
             tolds.append(made.release(variant)[0])
-            if turn == 0:  # from the second time on nothing is new: not even the stacks that glibc keeps of ended threads
+            if (
+                turn == 0
+            ):  # from the second time on nothing is new: not even the stacks that glibc keeps of ended threads
                 before = held(copies)
         assert all(told["counter"] == sum(ops) for told in tolds)
         assert len({told["checksum"] for told in tolds}) == 1

@@ -49,16 +49,15 @@ class Row(NamedTuple):
 
 def rows_of_kernels(kernels: Iterable[dict[str, Any]], profile: Profile, smt: bool) -> list[Row]:
     """The rows that a run of this profile plans, before it knows what this host cannot measure."""
-    rows = []
-    for kernel in kernels:
-        cpus = profile.shown and smt and not {"group", "pair"} & set(kernel["flags"])
-        for param in kernel["params"]:
-            name = f"{kernel['name']}[{param['label']}]" if param["label"] else kernel["name"]
-            if param["scored"]:
-                rows += [Row(kernel["family"], name, c) for c in ("1", "cores", *(["cpus"] if cpus else []))]
-            elif profile.shown and (profile.strict or not param["strict"]):
-                rows.append(Row(kernel["family"], name, "1"))
-    return rows
+    from cpubench.measure.variants import COPIES, name_of, planned
+
+    return [
+        Row(kernel["family"], name_of(kernel, param), copies)
+        for kernel in kernels
+        for param in kernel["params"]
+        for copies in COPIES
+        if planned(kernel, param, copies, profile, smt)
+    ]
 
 
 def rows_of_run(run: Run) -> list[Row]:

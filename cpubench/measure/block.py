@@ -37,7 +37,7 @@ def orders(plan: dict[str, Any], index: int, cap: str) -> list[list[int]]:
 
 def deadline_ns(plan: dict[str, Any], variant: dict[str, Any]) -> int:
     """When a sample counts as hung: long after a machine twenty times slower would have ended it."""
-    return 5_000_000_000 + 20 * max(variant["window_ns"], plan["sample_ns"])
+    return 5_000_000_000 + 20 * max(int(variant["window_ns"]), int(plan["sample_ns"]))
 
 
 def empty_cell(variant: dict[str, Any]) -> dict[str, Any]:

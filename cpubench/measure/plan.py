@@ -60,16 +60,17 @@ def check_budget(plan: Plan, spent_ns: int) -> None:
     if plan.budget_ns and plan.budget_ns - spent_ns < need_ns:
         raise UsageError(
             "budget_too_small",
-            f"{plan.budget_ns / 1e9:.0f} s cannot hold {MIN_PASSES} passes of {plan.predicted_pass_ns / 1e9:.1f} s after "
-            f"{spent_ns / 1e9:.0f} s of calibration: allow {(need_ns + spent_ns) / 1e9 + 1:.0f} s or choose fewer families",
+            f"{plan.budget_ns / 1e9:.0f} s cannot hold {MIN_PASSES} passes of {plan.predicted_pass_ns / 1e9:.1f} s "
+            f"after {spent_ns / 1e9:.0f} s of calibration: allow {(need_ns + spent_ns) / 1e9 + 1:.0f} s "
+            "or choose fewer families",
             "--budget",
         )
 
 
-def predicted_ns(plan: Plan, passes_done: int = 0, pass_ns: float | None = None) -> int:
-    """How long the passes up to the target will take at most: budget, or the largest number of passes."""
-    most = (plan.max_passes - passes_done) * (pass_ns or plan.predicted_pass_ns)
-    return round(min(most, plan.budget_ns or most))
+def most_left_ns(plan: Plan, passes: int, spent_ns: int, pass_ns: float) -> int:
+    """Nanoseconds that the rest of the run takes at most: what is left of the budget and of the passes."""
+    most = (plan.max_passes - passes) * pass_ns
+    return max(0, round(min(most, plan.budget_ns - spent_ns) if plan.budget_ns else most))
 
 
 def stop(plan: Plan, passes: int, half_width: float | None, spent_ns: int, pass_ns: float) -> str | None:

@@ -58,11 +58,20 @@ class State:
     plan: Plan
     facts: dict[str, Any]
     began_ns: int
+    pass_ns: float  # how long a pass takes, as far as is known
     blocks: list[Block] = field(default_factory=list)
     half_width: float | None = None
 
+    @property
+    def spent_ns(self) -> int:
+        return time.monotonic_ns() - self.began_ns
 
-Tell = Callable[[str, State], None]  # ("planned" | "pass" | "failed: ..", state): progress for a person
+    @property
+    def most_left_ns(self) -> int:
+        return planning.most_left_ns(self.plan, len(self.blocks), self.spent_ns, self.pass_ns)
+
+
+Tell = Callable[[str, State], None]  # ("calibrating" | "planned" | "pass" | "failed: ..", state), for a person
 
 
 def run(options: Options, tell: Tell) -> Path:
@@ -73,14 +82,16 @@ def run(options: Options, tell: Tell) -> Path:
         if options.workdir:
             place.check_workdir(options.workdir)
         folder = place.new_folder(options.out, facts["hostname"])
+        state = State(folder, plan, facts, began_ns, float(plan.predicted_pass_ns))
         try:
-            plan = _calibrate(plan, folder, options.workdir or folder)
-            planning.check_budget(plan, time.monotonic_ns() - began_ns)
+            tell("calibrating", state)
+            plan = state.plan = _calibrate(plan, folder, options.workdir or folder)
+            state.pass_ns = float(plan.predicted_pass_ns)
+            planning.check_budget(plan, state.spent_ns)
         except BaseException:
             _remove_if_empty(folder)
             raise
         place.write_json(folder / "plan.json", msgspec.to_builtins(plan))
-        state = State(folder, plan, facts, began_ns)
         _passes(state, options.workdir or folder, tell)
         return folder
 
@@ -97,7 +108,7 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None) -> Path:
             raise UsageError("resume", "was made on another host: start anew", str(folder))
         if workdir:
             place.check_workdir(workdir)
-        state = State(folder.resolve(), plan, facts, time.monotonic_ns())
+        state = State(folder.resolve(), plan, facts, time.monotonic_ns(), float(plan.predicted_pass_ns))
         while (file := _block_file(folder, len(state.blocks))).exists():
             state.blocks.append(load_block(file, plan))
         state.began_ns -= plan.predicted_pass_ns * len(state.blocks)  # what they took of the budget
@@ -180,11 +191,10 @@ def _passes(state: State, workdir: Path, tell: Tell) -> None:
     plan, failures, by = state.plan, 0, "interrupted"
     tell("planned", state)
     place.log(state.folder, "planned", id=plan.id, passes=len(state.blocks), predicted_pass_ns=plan.predicted_pass_ns)
-    pass_ns = float(plan.predicted_pass_ns)
     try:
         while True:
-            index, spent_ns = len(state.blocks), time.monotonic_ns() - state.began_ns
-            why = planning.stop(plan, index, state.half_width, spent_ns, pass_ns)
+            index = len(state.blocks)
+            why = planning.stop(plan, index, state.half_width, state.spent_ns, state.pass_ns)
             if why:
                 by = why
                 break
@@ -202,13 +212,15 @@ def _passes(state: State, workdir: Path, tell: Tell) -> None:
                 if failures == GIVE_UP:
                     raise
                 continue
-            pass_ns = max(pass_ns, float(time.monotonic_ns() - start_ns))
+            # The slowest so far, but not the prediction: that holds first touches, which later passes do not pay.
+            state.pass_ns = max(state.pass_ns if index else 0.0, float(time.monotonic_ns() - start_ns))
             state.half_width = headline_half_width(plan, state.blocks)
             place.log(state.folder, "pass", index=index, half_width=state.half_width)
             tell("pass", state)
     finally:
         if state.blocks:
             _write_run(state, by)
+            tell(f"stopped by {by}", state)
 
 
 def _write_run(state: State, by: str) -> None:

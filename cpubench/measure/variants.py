@@ -11,7 +11,7 @@ import msgspec
 from cpubench.errors import UsageError
 from cpubench.host.layout import Place, layout
 from cpubench.host.topology import Core
-from cpubench.measure.profiles import PROFILES
+from cpubench.measure.profiles import PROFILES, Profile
 from cpubench.results.records import Copies, Missing, Variant
 
 Kernel = dict[str, Any]  # of _native.kernels()
@@ -53,11 +53,19 @@ def choose(kernels: Iterable[Kernel], host: Host, request: Request) -> tuple[lis
                 if not _wanted(kernel, param, copies, host, request):
                     continue
                 made = _variant(kernel, index, copies, host)
-                (chosen if isinstance(made, Variant) else missing).append(made)  # type: ignore[arg-type]
+                if isinstance(made, Variant):
+                    chosen.append(made)
+                else:
+                    missing.append(made)
     if request.keys is not None:
         _check("variant", request.keys, [v.key for v in chosen] + [m.variant for m in missing])
     kept, too_large = fit(chosen, host.memory_bytes)
     return kept, missing + too_large
+
+
+def name_of(kernel: Kernel, param: dict[str, Any]) -> str:
+    """The name of a kernel with this parameter value, as ``Variant.name`` gives it."""
+    return f"{kernel['name']}[{param['label']}]" if param["label"] else str(kernel["name"])
 
 
 def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
@@ -70,22 +78,25 @@ def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None
 
 def _wanted(kernel: Kernel, param: dict[str, Any], copies: Copies, host: Host, request: Request) -> bool:
     if request.keys is not None:
-        name = f"{kernel['name']}[{param['label']}]" if param["label"] else kernel["name"]
-        return f"{name}@{copies}" in request.keys
+        return f"{name_of(kernel, param)}@{copies}" in request.keys
     if request.copies is not None and copies not in request.copies:
         return False
-    profile = PROFILES[request.profile]
+    smt = any(len(core.cpus) > 1 for core in host.cores)
+    return planned(kernel, param, copies, PROFILES[request.profile], smt)
+
+
+def planned(kernel: Kernel, param: dict[str, Any], copies: Copies, profile: Profile, smt: bool) -> bool:
+    """Whether a profile measures this variant, wherever it can be placed."""
     if not param["scored"]:
         return copies == "1" and profile.shown and (profile.strict or not param["strict"])
     if copies == "cpus":  # shown, where SMT makes it differ from `cores`; groups and pairs have cores of their own
-        plain = not {"group", "pair"} & set(kernel["flags"])
-        return plain and profile.shown and any(len(core.cpus) > 1 for core in host.cores)
+        return profile.shown and smt and not {"group", "pair"} & set(kernel["flags"])
     return True
 
 
 def _variant(kernel: Kernel, index: int, copies: Copies, host: Host) -> Variant | Missing:
     param = kernel["params"][index]
-    name = f"{kernel['name']}[{param['label']}]" if param["label"] else kernel["name"]
+    name = name_of(kernel, param)
     value, held = param["value"], param["held_bytes"]
     if param["relative"]:
         cache = host.cache_bytes.get(param["relative"])

@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import Any, TextIO
 
 
-class Progress:
-    """Told by the runner of each event; says what is done, how wide the interval is, and the time left."""
+def progress(out: TextIO) -> Callable[[str, Any], None]:
+    """A function that the runner tells each event: it says what is done, how wide the interval is, the time left."""
+    moving = out.isatty()
 
-    def __init__(self, out: TextIO) -> None:
-        self.out, self.moving, self.began_s = out, out.isatty(), time.monotonic()
-
-    def tell(self, event: str, state: Any) -> None:
-        plan, passes = state.plan, len(state.blocks)
-        spent_s = time.monotonic() - self.began_s
-        if event == "planned":
-            most_s = plan.budget_ns / 1e9 if plan.budget_ns else plan.max_passes * plan.predicted_pass_ns / 1e9
-            most_s = min(most_s, spent_s + plan.max_passes * plan.predicted_pass_ns / 1e9)
-            self.line(
-                f"{len(plan.variants)} variants, {len(plan.skipped)} left out; {plan.profile}: {plan.min_passes} to "
-                f"{plan.max_passes} passes of about {plan.predicted_pass_ns / 1e9:.1f} s, at most {clock(most_s)} in all"
-            )
-            return
-        if event.startswith("failed"):
-            self.line(f"pass {passes} {event}")
-            return
-        pass_s = spent_s / max(1, passes)
-        left_s = max(0, plan.max_passes - passes) * pass_s
-        if plan.budget_ns:
-            left_s = min(left_s, max(0.0, plan.budget_ns / 1e9 - spent_s))
-        width = "" if state.half_width is None else f", widest interval +-{100 * state.half_width:.1f} %"
-        text = f"pass {passes}{width} (target {plan.target_ppm / 1e4:g} %), at most {clock(left_s)} left"
-        if self.moving:
-            self.out.write(f"\r\x1b[K{text[:79]}")
-            self.out.flush()
+    def line(text: str, stays: bool = True) -> None:
+        if moving:
+            out.write(f"\r\x1b[K{text}\n" if stays else f"\r\x1b[K{text[:79]}")
         else:
-            self.line(text)
+            out.write(text + "\n")
+        out.flush()
 
-    def line(self, text: str) -> None:
-        self.out.write(("\r\x1b[K" if self.moving else "") + text + "\n")
-        self.out.flush()
+    def tell(event: str, state: Any) -> None:
+        plan, passes, left = state.plan, len(state.blocks), f"at most {clock(state.most_left_ns)}"
+        if event == "calibrating":
+            line(f"calibrating {len(plan.variants)} variants, about {1 + len(plan.variants) // 6} s", stays=not moving)
+        elif event == "planned":
+            line(
+                f"{len(plan.variants)} variants, {len(plan.skipped)} left out; {plan.profile}: {plan.min_passes} to "
+                f"{plan.max_passes} passes of about {plan.predicted_pass_ns / 1e9:.1f} s, {left}"
+            )
+        elif event == "pass":
+            width = "" if state.half_width is None else f", widest interval +-{100 * state.half_width:.3g} %"
+            line(f"pass {passes}{width} (target {plan.target_ppm / 1e4:g} %), {left} left", stays=False)
+        elif event.startswith("stopped"):
+            line(f"{passes} passes, {event}")
+        else:
+            line(f"pass {passes + 1} {event}")
 
-    def end(self) -> None:
-        if self.moving:
-            self.out.write("\r\x1b[K")
-            self.out.flush()
+    return tell
 
 
-def clock(seconds: float) -> str:
-    """Seconds as m:ss."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+def clock(ns: float) -> str:
+    """Nanoseconds as m:ss."""
+    seconds = round(ns / 1e9)
+    return f"{seconds // 60}:{seconds % 60:02d}"

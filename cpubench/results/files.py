@@ -28,7 +28,7 @@ def sealed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write through a temporary name in the same folder, synced, then renamed; raises OSError and leaves no half file."""
+    """Write through a temporary name in the folder, synced, then renamed; raises OSError and leaves no half file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as out:

@@ -210,7 +210,6 @@ def test_a_block_starts_within_its_limit_and_measures_most_of_the_time(tmp_path)
 
 
 def test_a_child_that_fails_is_one_line(tmp_path):
-    with pytest.raises(Exception, match="no-plan.json: No such file or directory"):
+    with pytest.raises(Exception, match=r"no-plan\.json: No such file or directory"):
         run_child("cpubench.measure.block", [str(tmp_path / "no-plan.json"), "0", "x", "y"], tmp_path, random.Random(1))
     assert list(tmp_path.iterdir()) == []
-

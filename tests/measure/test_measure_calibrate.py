@@ -1,6 +1,7 @@
 """Calibration against simulated kernels and clocks."""
 
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -41,7 +42,7 @@ def test_growth_is_at_most_tenfold():
         return ops
 
     one_copy(ask, TARGET_NS, 0)
-    assert all(b <= 10 * a for a, b in zip(calls, calls[1:], strict=False))
+    assert all(b <= 10 * a for a, b in pairwise(calls))
 
 
 def test_a_batch_never_exceeds_the_kernels_limit():

@@ -108,7 +108,7 @@ def test_what_copies_share_is_counted_once():
     ],
 )
 def test_unknown_names_are_refused_with_the_known_ones(request_, text):
-    with pytest.raises(UsageError, match="unknown|no ") as caught:
+    with pytest.raises(UsageError, match=r"unknown|no ") as caught:
         planned(host(), **request_)
     assert text in str(caught.value)
 

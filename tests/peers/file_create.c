@@ -1,7 +1,6 @@
-/* OPERATIONS CPU FOLDER [CAP]: create a file, write it in 2 KiB pieces, close, rename, unlink.
- * Sizes: lognormal, p50 5.6 KiB, p90 35 KiB, never above CAP (1 MiB): the inverse of its distribution function at the
- * multiples of the golden ratio, modulo 1, which any number of files spreads evenly. Their mean goes to stderr, in bytes;
- * that of the distribution is 15.4 KiB. */
+/* OPERATIONS CPU FOLDER [STRATA]: create a file, write it in 2 KiB pieces, close, rename, unlink.
+ * Sizes: lognormal, p50 5.6 KiB, p90 35 KiB, one size from the middle of each of STRATA equally likely parts (a power of
+ * two, 64 unless told), in an order that mixes small and large. Their mean in bytes goes to stderr. */
 #include "peer.h"
 
 #include <fcntl.h>
@@ -19,15 +18,15 @@ static double normal_at(double u) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t ops = number(argc, argv, 1), warm = 64;
+    uint64_t ops = number(argc, argv, 1), strata = argc > 4 ? number(argc, argv, 4) : 64, warm = 64;
     if (argc < 4 || chdir(argv[3])) die("folder");
-    double cap = argc > 4 ? atof(argv[4]) : 1 << 20, sigma = log(35 / 5.6) / normal_at(0.9), sum = 0;
-    uint32_t *sizes = malloc((warm + ops) * sizeof *sizes);
+    double sigma = log(35 / 5.6) / normal_at(0.9), sum = 0;
+    uint32_t *sizes = malloc(strata * sizeof *sizes);
     if (!sizes) die("memory");
-    for (uint64_t i = 0; i < warm + ops; i++) {
-        double u = fmod(0.5 + 0.6180339887498949 * (double)i, 1), size = 5.6 * 1024 * exp(sigma * normal_at(u));
-        sizes[i] = (uint32_t)fmax(1, round(fmin(size, cap)));
-        if (i >= warm) sum += sizes[i];
+    for (uint64_t i = 0; i < strata; i++) {
+        uint64_t part = i * ((uint64_t)(0.618 * (double)strata) | 1) % strata; /* odd: each part comes once */
+        sizes[i] = (uint32_t)round(5.6 * 1024 * exp(sigma * normal_at(((double)part + 0.5) / (double)strata)));
+        sum += sizes[i];
     }
     static char piece[2048];
     memset(piece, 'x', sizeof piece);
@@ -37,13 +36,13 @@ int main(int argc, char **argv) {
         if (i == warm) began = now_ns();
         int fd = open("new", O_WRONLY | O_CREAT | O_EXCL, 0644);
         if (fd < 0) die("open");
-        for (size_t left = sizes[i], n; left; left -= n) {
+        for (size_t left = sizes[i % strata], n; left; left -= n) {
             n = left < sizeof piece ? left : sizeof piece;
             if (write(fd, piece, n) != (ssize_t)n) die("write");
         }
         if (close(fd) || rename("new", "file") || unlink("file")) die("close, rename, unlink");
     }
     printf("%.4f\n", (now_ns() - began) / (double)ops);
-    fprintf(stderr, "mean %.0f bytes\n", sum / (double)ops);
+    fprintf(stderr, "mean %.0f bytes\n", sum / (double)strata);
     return 0;
 }

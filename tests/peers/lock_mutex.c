@@ -5,6 +5,10 @@
 #include <errno.h>
 #include <pthread.h>
 
+static void must(int error, const char *what) {
+    if ((errno = error)) die(what);
+}
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Alignas(64) struct { uint64_t done, value; } shared; /* both under the mutex */
 static _Alignas(64) struct { uint64_t ops, steps; const char *cpus; } job;
@@ -16,17 +20,18 @@ static void *body(void *arg) {
     struct span *span = arg;
     pin(job.cpus, span->which);
     uint64_t ops = job.ops, steps = job.steps;
-    pthread_barrier_wait(&start);
+    int last = pthread_barrier_wait(&start);
+    must(last == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : last, "pthread_barrier_wait");
     span->began = now_ns();
     for (int more = 1; more;) {
-        pthread_mutex_lock(&mutex);
+        must(pthread_mutex_lock(&mutex), "pthread_mutex_lock");
         if ((more = shared.done < ops)) {
             uint64_t x = shared.value;
-            for (uint64_t i = 0; i < steps; i++) x = x * 6364136223846793005u + 1442695040888963407u;
+            for (uint64_t i = 0; i < steps; i++) x = step(x);
             shared.value = x;
             shared.done++;
         }
-        pthread_mutex_unlock(&mutex);
+        must(pthread_mutex_unlock(&mutex), "pthread_mutex_unlock");
     }
     span->ended = now_ns();
     return NULL;
@@ -38,10 +43,9 @@ int main(int argc, char **argv) {
     job.cpus = argv[2];
     pthread_t threads[2];
     struct span spans[2] = {{.which = 0}, {.which = 1}};
-    pthread_barrier_init(&start, NULL, 2);
-    for (int i = 0; i < 2; i++)
-        if ((errno = pthread_create(&threads[i], NULL, body, &spans[i]))) die("pthread_create");
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    must(pthread_barrier_init(&start, NULL, 2), "pthread_barrier_init");
+    for (int i = 0; i < 2; i++) must(pthread_create(&threads[i], NULL, body, &spans[i]), "pthread_create");
+    for (int i = 0; i < 2; i++) must(pthread_join(threads[i], NULL), "pthread_join");
     double began = spans[0].began < spans[1].began ? spans[0].began : spans[1].began;
     double ended = spans[0].ended > spans[1].ended ? spans[0].ended : spans[1].ended;
     fprintf(stderr, "value %llu\n", (unsigned long long)shared.value);

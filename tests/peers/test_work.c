@@ -7,7 +7,7 @@ int main(int argc, char **argv) {
     pin(argv[2], 0);
     while (now_ns() < start) {}
     double began = now_ns();
-    for (uint64_t i = 0; i < ops * steps; i++) x = x * 6364136223846793005u + 1442695040888963407u;
+    for (uint64_t i = 0; i < ops * steps; i++) x = step(x);
     double took = now_ns() - began;
     fprintf(stderr, "result %llu\n", (unsigned long long)x);
     printf("%.4f\n", took / (double)ops);
