@@ -67,8 +67,10 @@ def cli() -> None:
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of all orders.  [default: drawn]")
 @click.option("--strict", is_flag=True, help="Exit with 3 where the result is not publishable.")
 @as_json
-def run(profile: str, families: str | None, copies: str | None, cpus: str | None, workdir: Path | None, out: Path | None,
-        resume: Path | None, budget: str | None, seed: int | None, strict: bool, json_: bool) -> int:  # fmt: skip
+def run(
+    profile: str, families: str | None, copies: str | None, cpus: str | None, workdir: Path | None, out: Path | None,
+    resume: Path | None, budget: str | None, seed: int | None, strict: bool, json_: bool,
+) -> int:  # fmt: skip
     """Measure this host: one folder with the run file and all evidence."""
     native()
     from cpubench.host.cpulist import parse_cpulist

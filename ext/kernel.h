@@ -45,7 +45,8 @@ struct cb_ctx {
     int dir_fd;          /* a folder of this copy alone */
     const char *target;  /* the program that spawn kernels execute */
     void *state;         /* the kernel's own, from cb_arena() */
-    int64_t own[8];      /* the kernel's own small things: descriptors, a child */
+    int fds[4];          /* the kernel's own descriptors */
+    pid_t peer;          /* of cb_peer_start() */
 
     /* told back */
     const char *call;    /* the call that failed */
@@ -87,8 +88,9 @@ uint64_t cb_cycle_at(uint64_t lines, uint64_t seed, uint64_t i); /* the line tha
 /* process.c */
 int cb_fail(struct cb_ctx *, const char *call);      /* -errno (never 0), with the call's name kept */
 int cb_pin(int cpu);                                 /* pins this thread and reads it back; 0 or -errno */
-pid_t cb_fork(struct cb_ctx *);                      /* a child that dies with this process */
 int cb_reap(struct cb_ctx *, pid_t, int *status);    /* waitpid through EINTR; 0 or -errno */
+int cb_peer_start(struct cb_ctx *, void (*body)(struct cb_ctx *)); /* a process on the last of ctx->cpus, pinned */
+int cb_peer_stop(struct cb_ctx *);                   /* killed and reaped; also where none was started */
 void cb_settle(void);                                /* for `warm`: until what other kernels freed is really freed */
 
 /* group.c: threads 1.. of a group wait at a gate on cores of their own; thread 0 is the copy itself */

@@ -1,6 +1,7 @@
 /* Placing, forking and reaping: what kernels and copies share. */
 #include "kernel.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -26,16 +27,6 @@ int cb_pin(int cpu) {
     return now == cpu ? 0 : now < 0 ? -errno : -EXDEV;
 }
 
-pid_t cb_fork(struct cb_ctx *ctx) {
-    pid_t self = getpid(), child = fork();
-    if (child < 0) ctx->call = "fork";
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != self) _exit(0); /* it died before the line above */
-    }
-    return child;
-}
-
 /* Files and mappings are freed by RCU callbacks, and while some are pending the scheduler's tick goes on in idle CPUs:
  * going idle then reprograms no timer, and a wake-up on another core took 34 us instead of 41 for the next 16 ms (a
  * virtual machine, after 20 unlinks). Two grace periods end that; membarrier(2) waits for one. */
@@ -48,4 +39,37 @@ int cb_reap(struct cb_ctx *ctx, pid_t child, int *status) {
     while (waitpid(child, status, 0) < 0)
         if (errno != EINTR) return cb_fail(ctx, "waitpid");
     return 0;
+}
+
+/* The child: dies with its copy, goes to its CPU, says how that went, and works. */
+_Noreturn static void be_peer(struct cb_ctx *ctx, pid_t copy, int told, void (*body)(struct cb_ctx *)) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != copy) _exit(0); /* it died before the line above */
+    int rc = cb_pin(ctx->cpus[ctx->ncpus - 1]);
+    if (write(told, &rc, sizeof rc) == sizeof rc && rc == 0) body(ctx);
+    _exit(0);
+}
+
+int cb_peer_start(struct cb_ctx *ctx, void (*body)(struct cb_ctx *)) {
+    int told[2], rc = -ESRCH; /* it died without a word */
+    pid_t self = getpid();
+    if (pipe2(told, O_CLOEXEC)) return cb_fail(ctx, "pipe2");
+    ctx->peer = fork();
+    if (ctx->peer == 0) be_peer(ctx, self, told[1], body);
+    int saved = errno;
+    close(told[1]);
+    if (ctx->peer > 0 && read(told[0], &rc, sizeof rc) < 0) rc = -errno;
+    close(told[0]);
+    if (ctx->peer < 0) return ctx->peer = 0, errno = saved, cb_fail(ctx, "fork");
+    return rc ? errno = -rc, cb_fail(ctx, "sched_setaffinity") : 0;
+}
+
+/* By a signal: children of other variants hold copies of every descriptor, so that no end of file would reach it. */
+int cb_peer_stop(struct cb_ctx *ctx) {
+    int status;
+    pid_t peer = ctx->peer;
+    ctx->peer = 0;
+    if (peer <= 0) return 0;
+    kill(peer, SIGKILL);
+    return cb_reap(ctx, peer, &status);
 }

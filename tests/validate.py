@@ -1,8 +1,8 @@
 """Kernels against peers: the same work, written apart from them or by others, alternating on the same CPUs.
 
-``python -I tests/validate.py`` from any folder; needs an installed cpubench, a C compiler and an idle machine. Writes the
-table of docs/validation.md; ``--quick`` prints a rough one only. Ends with 1 where a row is off by more than 5 % and
-nothing that was measured explains it.
+``python -I tests/validate.py`` from any folder; needs an installed cpubench, a C compiler and an idle machine.
+Writes the table of docs/validation.md; ``--quick`` prints a rough one only.
+Ends with 1 where a row is off by more than 5 % and nothing that was measured explains it.
 """
 
 from __future__ import annotations
@@ -276,71 +276,6 @@ def main() -> int:
     if not options.quick and not options.names:
         write(text)
     return 1 if any(row.off and not row.explained for row in rows) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-
-
-def render(rows: list[Row | str], taken: list[tuple[float, float]]) -> str:
-    """The generated part of the page."""
-    lines = ["| variant | unit | kernel | peer | its figure | ratio (middle half) | explained by |", "|" + "---|" * 7]
-    for r in rows:
-        if isinstance(r, Row):
-            why = "**not explained**" if r.open else r.explained
-            cells = [r.variant, r.unit, time_of(r.kernel_ns), r.peer, time_of(r.peer_ns), spread(r.ratios), why]
-            lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", *(r for r in rows if isinstance(r, str))]
-    if taken:
-        ours, theirs = zip(*taken, strict=True)
-        verdict = " **They do not agree.**" if off([a / b for a, b in taken]) else ""
-        lines += [
-            "",
-            f"A second copy of `test_work[steps=1000]` multiplies the rate by {spread(list(ours))}, a second plain process by "
-            f"{spread(list(theirs))}; ratio {spread([a / b for a, b in taken])}.{verdict}",
-        ]
-    return "\n".join(lines)
-
-
-def write(text: str) -> None:
-    """Puts the generated part into the page, whose rest is written by hand."""
-    page = PAGE.read_text(encoding="utf-8")
-    head, tail = page.partition(BEGIN)[0], page.partition(END)[2]
-    PAGE.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="3 pairs of 50 ms; the page is not written")
-    parser.add_argument("--only", metavar="KERNEL", help="one kernel, or `gain`; the page is not written")
-    options = parser.parse_args()
-    target_ns, pairs = (50_000_000, 3) if options.quick else (100_000_000, 15)
-    load = os.getloadavg()[0]
-    intro = f"{host()}; load average {load:.2f} at the start; {pairs} pairs of at least {target_ns // 1_000_000} ms."
-    print(intro, flush=True)
-    if load > 0.5:
-        print("other work runs here: do not trust these figures", file=sys.stderr)
-    rows: list[Row | str] = []
-    taken: list[tuple[float, float]] = []
-    scored = [(k, p["label"]) for k in LISTED for p in KERNELS[k]["params"] if p["scored"]]
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as files, tempfile.TemporaryDirectory() as programs_folder:
-        built = build(Path(programs_folder))
-        for variant in scored:
-            if options.only not in (None, variant[0]):
-                continue
-            if not groups_of(*variant):
-                rows.append(f"{variant[0]}[{variant[1]}]: skipped, no place for it on this machine")
-                continue
-            rows += compare(variant, built, Path(files), target_ns, pairs)
-            print(f"measured {variant[0]}[{variant[1]}]", file=sys.stderr, flush=True)
-        if options.only in (None, "gain") and len(CPUS) > 1:
-            taken = gains(built, Path(files), 2 * target_ns, pairs)
-    text = render(rows, taken)
-    print(text)
-    if not options.quick and not options.only:
-        write(f"{intro}\n\n{text}")
-    open_rows = any(isinstance(r, Row) and r.open for r in rows)
-    return int(open_rows or (bool(taken) and off([a / b for a, b in taken])))
 
 
 if __name__ == "__main__":

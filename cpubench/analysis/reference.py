@@ -102,7 +102,7 @@ def make_reference(run: Run, name: str, description: str = "") -> dict[str, Any]
             "suite": run.plan.suite,
             "description": description,
             "divisor_kind": run.plan.divisor.kind,
-            "host": run.host,
+            "host": {name: run.host.get(name) for name in ("arch", "cpu_model", "kernel", "virtual")},
             "variants": msgspec.to_builtins(rows),
         }
     )

@@ -18,6 +18,15 @@ from cpubench.host.limits import cpu_quota, total_memory_bytes, usable_memory_by
 from cpubench.host.topology import SYS_CPU, allowed_cpus, raw_cpu_lists, read_topology
 from cpubench.host.virtual import read_virtual
 
+# Of Documentation/admin-guide/kernel-parameters: mitigations, CPUs, idle and frequency, timers, memory, accounting.
+SPEED_PARAMETERS = (
+    r"(mitigations|spectre|spec_|nospec|mds|tsx|l1tf|retbleed|srbds|mmio_|gather_|reg_file|tsa|pti|nopti|nokaslr|ibt"
+    r"|isolcpus|nohz|rcu_|rcutree|irqaffinity|nosmt|maxcpus|nr_cpus|possible_cpus|skew_tick|preempt|threadirqs"
+    r"|intel_pstate|amd_pstate|intel_idle|processor\.|cpuidle|cpufreq|idle=|haltpoll|nohalt|tsc|clocksource|hpet|highres"
+    r"|transparent_hugepage|huge|default_huge|numa|init_on_|slub|slab|swiotlb|iommu|intel_iommu|amd_iommu"
+    r"|cgroup|psi|audit|selinux|apparmor|lsm|debug_pagealloc|page_|lockdep|kvm|nested)"
+)
+
 DivisorKind = Literal["physical_core", "vcpu", "granted_cpu"]
 
 
@@ -36,7 +45,7 @@ def collect(root: Path = ROOT) -> dict[str, Any]:
         "hostname": read_text(root, "proc/sys/kernel/hostname"),
         "arch": _arch(root),
         "kernel": read_text(root, "proc/sys/kernel/osrelease"),
-        "kernel_cmdline": read_text(root, "proc/cmdline"),
+        "kernel_cmdline": _kernel_cmdline(root),
         "cpu_vendor": cpu.vendor,
         "cpu_model": cpu.model,
         "cpu_ids": cpu.ids,
@@ -98,6 +107,17 @@ def _thp(root: Path) -> Fact[str]:
     text = read_text(root, name)
     match = re.search(r"\[([^]]+)\]", text.value or "")
     return Fact(match[1]) if match else Fact(None, text.reason or f"/{name}: no choice in {(text.value or '')[:40]!r}")
+
+
+def _kernel_cmdline(root: Path) -> Fact[str]:
+    """The boot parameters that change speed; the rest, which may hold addresses and secrets, is only counted."""
+    text = read_text(root, "proc/cmdline")
+    if text.value is None:
+        return text
+    words = text.value.split()
+    told = [word for word in words if re.match(SPEED_PARAMETERS, word)]
+    left_out = len(words) - len(told)
+    return Fact(" ".join(told), f"{left_out} parameters that do not bear on speed are left out" if left_out else None)
 
 
 def _governor(root: Path, cpus: tuple[int, ...]) -> Fact[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
 import tempfile
 import time
@@ -57,6 +58,15 @@ def new_folder(out: Path | None, hostname: str | None) -> Path:
     except OSError as error:
         raise UsageError("out", f"cannot be made: {error.strerror}", str(folder)) from None
     return folder.resolve()
+
+
+def sweep(folder: Path) -> None:
+    """Removes what a killed run left half done: temporary files and scratch folders of the run folder."""
+    for left in [*folder.glob(".*.tmp"), *folder.glob(".scratch-*")]:
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def write_json(path: Path, document: Any) -> None:

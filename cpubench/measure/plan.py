@@ -16,6 +16,7 @@ from cpubench.results.records import Divisor, Missing, Plan, Variant
 
 # What a sample costs beside its timed part: orders, the agreed start, the way back (measured, 2 copies: 0.2 ms).
 SAMPLE_OVERHEAD_NS = 300_000
+BLOCK_OVERHEAD_NS = 200_000_000  # the process until its first sample, and after its last
 
 
 def draft(
@@ -48,7 +49,7 @@ def sized(plan: Plan, found: dict[str, Any]) -> Plan:
     if not variants:
         raise UsageError("nothing_to_measure", "no variant can be measured here: " + _reasons(failed))
     each_ns = [found["sizes"][v.key][2] + SAMPLE_OVERHEAD_NS for v in variants]
-    predicted = plan.samples * sum(each_ns) + found["prepare_ns"]
+    predicted = plan.samples * sum(each_ns) + found["prepare_ns"] + BLOCK_OVERHEAD_NS
     return msgspec.structs.replace(
         plan, variants=variants, skipped=[*plan.skipped, *failed], predicted_pass_ns=round(predicted)
     )

@@ -108,6 +108,7 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None) -> Path:
             raise UsageError("resume", "was made on another host: start anew", str(folder))
         if workdir:
             place.check_workdir(workdir)
+        place.sweep(folder)
         state = State(folder.resolve(), plan, facts, time.monotonic_ns(), float(plan.predicted_pass_ns))
         while (file := _block_file(folder, len(state.blocks))).exists():
             state.blocks.append(load_block(file, plan))

@@ -48,12 +48,15 @@ def show_list(kernels: Sequence[Json], out: IO[str]) -> None:
         console.print(_text(console, family, "bold"))
         lines = []
         for kernel in members:
-            facts = f"unit: {kernel['unit']}; version {kernel['version']}"
-            for name in ("params", "flags"):
-                if kernel[name]:
-                    facts += f"; {name}: {', '.join(map(str, kernel[name]))}"
+            facts = f"one operation: a {kernel['unit']}; version {kernel['version']}"
+            if kernel["flags"]:
+                facts += f"; {', '.join(kernel['flags'])}"
             lines += [(f"  {kernel['name']}", str(kernel["doc"])), ("", facts)]
+            values = [p["label"] + (" *" if p["scored"] else "") for p in kernel["params"] if p["label"]]
+            if values:
+                lines.append(("", ", ".join(values)))
         _pairs(console, lines, min(width + 2, 30))
+    console.print(_text(console, "\n* scored; a kernel without values is scored as it is"))
 
 
 def _show_one(doc: Json, console: Console) -> None:
@@ -76,10 +79,23 @@ def _show_one(doc: Json, console: Console) -> None:
     _rows(doc["variants"], console)
     if doc["notes"]:
         console.print(_text(console, "\nNotes", "bold"))
-        _pairs(
-            console,
-            [(f"  {n['code']}", f"{n['text']} ({n['where']})" if n["where"] else n["text"]) for n in doc["notes"]],
-        )
+        _pairs(console, _notes(doc["notes"]))
+
+
+def _notes(notes: Sequence[Json]) -> list[tuple[str, str]]:
+    """Code and sentence of each note; notes that say the same of several places are one."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for note in notes:
+        places.setdefault((note["code"], note["text"]), []).append(note["where"])
+    lines = []
+    for (code, text), where in places.items():
+        named = ", ".join(filter(None, where[:3])) + (f" and {len(where) - 3} more" if len(where) > 3 else "")
+        lines.append((f"  {code}", f"{text} ({named})" if named else text))
+    return lines
+
+
+def _is_there(family: Json) -> bool:
+    return any(made["value"] is not None for made in family.values())
 
 
 def _headline(headline: Json, console: Console) -> None:
@@ -98,11 +114,16 @@ def _families(families: Json, console: Console) -> None:
     keys = [key for key in MEASURES if key != "equal_weights"]
     table = _table(console, "family", *(f">{MEASURES[key]}" for key in keys))
     for family, row in families.items():
+        if not _is_there(row):
+            continue
         cells = [f"{points(row[key]['value'])}{spread(row[key])}" for key in keys]
         table.add_row(*(_text(console, cell) for cell in (family, *cells)))
-    if families:
+    if table.row_count:
         console.print()
         console.print(table)
+    absent = [family for family, row in families.items() if not _is_there(row)]
+    if absent:
+        console.print(_text(console, f"without any figure: {', '.join(absent)}"))
 
 
 def _reasons(doc: Json, console: Console) -> None:
@@ -113,7 +134,7 @@ def _reasons(doc: Json, console: Console) -> None:
             missing.setdefault(made["reason"], {})[key] = []
     of_headline = {(reason, key) for reason, measures in missing.items() for key in measures}
     for family, row in doc["families"].items():
-        for key, made in row.items():
+        for key, made in row.items() if _is_there(row) else ():
             if made["value"] is None and (made["reason"], key) not in of_headline:
                 missing.setdefault(made["reason"], {}).setdefault(key, []).append(family)
     lines = []

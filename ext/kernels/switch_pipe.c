@@ -3,11 +3,9 @@
 #include "../kernel.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { TO_PEER, FROM_PEER, PEER }; /* in ctx->own */
+enum { IN, TO_PEER, BACK, FROM_PEER }; /* in ctx->fds, the ends of two pipes; 0: closed */
 
 static int get(int fd, unsigned char *byte) { /* 1, 0 at the end, or -1 */
     ssize_t n;
@@ -21,35 +19,21 @@ static int put(int fd, unsigned char byte) {
     return (int)n;
 }
 
-_Noreturn static void peer(int in, int out, int cpu) {
-    int rc = cb_pin(cpu);
-    unsigned char byte = 0;
-    if (rc) _exit(-rc);
-    while (put(out, ++byte) == 1 && get(in, &byte) == 1) {}
-    _exit(0);
+static void answer(struct cb_ctx *ctx) { /* with one more than was sent */
+    unsigned char byte;
+    while (get(ctx->fds[IN], &byte) == 1 && put(ctx->fds[FROM_PEER], ++byte) == 1) {}
+}
+
+static void close_end(struct cb_ctx *ctx, int end) {
+    if (ctx->fds[end] > 0) close(ctx->fds[end]);
+    ctx->fds[end] = 0;
 }
 
 static int prepare(struct cb_ctx *ctx) {
-    int there[2], back[2], status;
-    unsigned char hello;
-    if (pipe2(there, O_CLOEXEC)) return cb_fail(ctx, "pipe2");
-    if (pipe2(back, O_CLOEXEC)) {
-        int rc = cb_fail(ctx, "pipe2");
-        return close(there[0]), close(there[1]), rc;
-    }
-    pid_t child = cb_fork(ctx);
-    int rc = child < 0 ? cb_fail(ctx, "fork") : 0;
-    if (child == 0) peer(there[0], back[1], ctx->cpus[ctx->ncpus - 1]);
-    close(there[0]);
-    close(back[1]);
-    ctx->own[TO_PEER] = there[1];
-    ctx->own[FROM_PEER] = back[0];
-    ctx->own[PEER] = child;
-    if (rc == 0 && get(back[0], &hello) != 1) { /* it could not be placed: its exit status says why */
-        rc = cb_reap(ctx, child, &status);
-        ctx->own[PEER] = 0;
-        if (!rc) errno = WIFEXITED(status) ? WEXITSTATUS(status) : ESRCH, rc = cb_fail(ctx, "sched_setaffinity");
-    }
+    if (pipe2(&ctx->fds[IN], O_CLOEXEC) || pipe2(&ctx->fds[BACK], O_CLOEXEC)) return cb_fail(ctx, "pipe2");
+    int rc = cb_peer_start(ctx, answer);
+    close_end(ctx, IN); /* so that the end of the peer is an end of file here */
+    close_end(ctx, FROM_PEER);
     return rc;
 }
 
@@ -59,32 +43,20 @@ static int warm(struct cb_ctx *ctx) {
 }
 
 static int run(struct cb_ctx *ctx, uint64_t ops) {
-    int out = (int)ctx->own[TO_PEER], in = (int)ctx->own[FROM_PEER];
     for (uint64_t i = 0; i < ops; i++) {
         unsigned char sent = (unsigned char)i, got = 0;
-        if (put(out, sent) != 1) return cb_fail(ctx, "write");
-        int n = get(in, &got);
-        if (n < 0) return cb_fail(ctx, "read");
-        if (n == 0) return errno = EPIPE, cb_fail(ctx, "read");
-        if (got != (unsigned char)(sent + 1)) return errno = EBADE, cb_fail(ctx, "checksum"); /* the peer adds one */
+        if (put(ctx->fds[TO_PEER], sent) != 1) return cb_fail(ctx, "write");
+        int n = get(ctx->fds[BACK], &got);
+        if (n != 1) return errno = n ? errno : EPIPE, cb_fail(ctx, "read");
+        if (got != (unsigned char)(sent + 1)) return errno = EBADE, cb_fail(ctx, "checksum");
     }
-    ctx->counter += ops;
+    ctx->checksum = ctx->counter += ops;
     return 0;
 }
 
-/* Children of other variants hold copies of the pipes, so closing would not end the peer. */
 static int release(struct cb_ctx *ctx) {
-    int status, rc = 0;
-    if (ctx->own[TO_PEER] == 0) return 0;
-    if (ctx->own[PEER] > 0) {
-        kill((pid_t)ctx->own[PEER], SIGKILL);
-        rc = cb_reap(ctx, (pid_t)ctx->own[PEER], &status);
-    }
-    close((int)ctx->own[TO_PEER]);
-    close((int)ctx->own[FROM_PEER]);
-    ctx->own[TO_PEER] = ctx->own[FROM_PEER] = ctx->own[PEER] = 0;
-    ctx->checksum = ctx->counter;
-    return rc;
+    for (int end = IN; end <= FROM_PEER; end++) close_end(ctx, end);
+    return cb_peer_stop(ctx);
 }
 
 #define PLACE(name, where, bits) {.label = "place=" name, .place = where, .flags = bits}

@@ -6,18 +6,20 @@
 
 enum { FAIL, CRASH, DIE, HANG, NO_PREPARE, LOST, LEAVE_A_CHILD };
 
+static void wait_for_ever(struct cb_ctx *ctx) {
+    for (;;) ctx->counter += (uint64_t)pause();
+}
+
 static int prepare(struct cb_ctx *ctx) {
     if (ctx->value == NO_PREPARE) return errno = ENOSPC, cb_fail(ctx, "prepare");
-    if (ctx->value == LEAVE_A_CHILD && cb_fork(ctx) == 0)
-        for (;;) pause();
-    return 0;
+    return ctx->value == LEAVE_A_CHILD ? cb_peer_start(ctx, wait_for_ever) : 0;
 }
 
 static int run(struct cb_ctx *ctx, uint64_t ops) {
     ctx->counter += ops;
     switch (ctx->value) {
     case FAIL: return errno = EPERM, cb_fail(ctx, "open");
-    case CRASH: *(volatile int *)(uintptr_t)ctx->own[0] = 1; break; /* own[0] is 0 */
+    case CRASH: *(volatile int *)(uintptr_t)ctx->state = 1; break; /* NULL */
     case DIE: case LEAVE_A_CHILD: kill(getpid(), SIGKILL); break;
     case HANG: for (;;) pause();
     case LOST: break;

@@ -56,7 +56,10 @@ def test_calibration_sizes_the_variants_and_names_those_that_failed(plan):
     sized = planning.sized(plan, found)
     assert [(v.key, v.ops) for v in sized.variants] == [(first.key, 7)]
     assert sized.skipped == [Missing(second.key, "it crashed", scored=second.scored)]
-    assert sized.predicted_pass_ns == plan.samples * (20_000_000 + planning.SAMPLE_OVERHEAD_NS) + S
+    assert (
+        sized.predicted_pass_ns
+        == plan.samples * (20_000_000 + planning.SAMPLE_OVERHEAD_NS) + S + planning.BLOCK_OVERHEAD_NS
+    )
     with pytest.raises(UsageError, match="it crashed"):
         planning.sized(plan, {"sizes": {}, "errors": {first.key: "it crashed"}, "prepare_ns": S})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from made import made_run
+from made import made_run, made_variants
 
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.score import score
@@ -112,8 +112,11 @@ def test_several_runs_follow_each_other() -> None:
     assert text_of({"runs": [scored(), scored()]}).count("1000 points") == 2
 
 
+VALUES = [{"label": "rss=8M", "scored": False}, {"label": "rss=384M", "scored": True}]
+
+
 def test_kernels_are_listed_by_family() -> None:
-    kernel = {"unit": "child", "version": 2, "params": ["rss=8M", "rss=384M"], "flags": ["blocking"]}
+    kernel = {"unit": "child", "version": 2, "params": VALUES, "flags": ["blocking"]}
     kernels = [
         kernel | {"name": "spawn_fork_exec", "family": "spawn", "doc": f"fork and execute {EVIL}"},
         kernel | {"name": "mem_chase", "family": "memory", "doc": "follow pointers " * 12, "params": []},
@@ -122,11 +125,20 @@ def test_kernels_are_listed_by_family() -> None:
     out = io.StringIO()
     show_list(kernels, out)
     shown = out.getvalue()
-    assert [line for line in shown.splitlines() if line and line[0] != " "] == ["spawn", "memory"]
-    assert "unit: child; version 2; params: rss=8M, rss=384M; flags: blocking" in " ".join(shown.split())
+    assert [line for line in shown.splitlines() if line and line[0] not in " *"] == ["spawn", "memory"]
+    assert "one operation: a child; version 2; blocking rss=8M, rss=384M *" in " ".join(shown.split())
     assert "\x1b" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     show_list([], io.StringIO())
+
+
+def test_families_that_were_not_measured_are_one_line_and_equal_notes_one_note() -> None:
+    part = [v for v in made_variants() if v.family == "lock"]
+    run = msgspec.convert(made_run(variants=part), Run)
+    shown = text_of(score(run, make_reference(msgspec.convert(made_run(), Run), "full")))
+    assert "without any figure: file, memory, spawn, switch" in shown or "without any figure: spawn, file" in shown
+    assert shown.count("a scored row is missing") == 1
+    assert "per core of spawn" not in shown
 
 
 def test_numbers_have_three_digits() -> None:

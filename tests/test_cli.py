@@ -1,0 +1,167 @@
+"""The command line beyond runs: help, shapes of the JSON, errors, speed, and a checkout that is not built."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import made
+import pytest
+
+import cpubench as package
+from cpubench.analysis.reference import make_reference
+from cpubench.cli import main, nanoseconds
+from cpubench.errors import UsageError
+from cpubench.results.load import load_run
+
+COMMANDS = ["run", "list", "score", "validate", "export", "reference"]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A made-up run in a folder, and a reference that is made of it."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps(made.made_run()))
+    reference = tmp_path / "reference.json"
+    reference.write_text(json.dumps(make_reference(load_run(folder), "made")))
+    return folder, reference
+
+
+def call(capsys, *arguments):
+    """(exit code, stdout, stderr) of a call in this process."""
+    code = main([str(argument) for argument in arguments])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_help_names_every_command_and_option_with_its_unit(capsys):
+    _, out, _ = call(capsys, "--help")
+    assert all(command in out for command in COMMANDS)
+    for command in COMMANDS:
+        code, out, _ = call(capsys, command, "--help")
+        assert code == 0
+        assert max(len(line) for line in out.splitlines()) <= 100
+
+
+def test_list_has_the_documented_shape(capsys):
+    code, out, _ = call(capsys, "list", "--json")
+    kernels = json.loads(out)["kernels"]
+    assert code == 0
+    assert {"spawn_fork_exec", "file_create", "switch_pipe", "lock_mutex", "mem_chase"} <= {k["name"] for k in kernels}
+    for kernel in kernels:
+        assert set(kernel) == {"name", "family", "unit", "version", "doc", "params", "flags"}
+
+
+def test_score_has_the_documented_shape(capsys, run):
+    code, out, _ = call(capsys, "score", run[0], "--reference", run[1], "--json")
+    document = json.loads(out)
+    assert code == 0
+    keys = ["suite", "reference", "host", "divisor", "scenario", "covers", "publishable", "notes", "headline"]
+    assert set(document) >= {*keys, "families", "variants"}
+    assert set(document["headline"]) == {"per_core", "per_watt", "speed", "equal_weights"}
+    quantities = [*document["headline"].values(), *document["families"]["spawn"].values()]
+    quantities += [document["variants"][0][name] for name in ("ns_per_op", "ops_per_s", "watts", "joules_per_op")]
+    assert all(set(q) == {"value", "low", "high", "passes", "reason"} for q in quantities)
+    assert document["headline"]["per_core"]["value"] == pytest.approx(1000)
+
+
+def test_several_runs_are_a_list(capsys, run):
+    code, out, _ = call(capsys, "score", run[0], run[0], "--reference", run[1], "--json")
+    assert (code, set(json.loads(out)), len(json.loads(out)["runs"])) == (0, {"runs", "ranks"}, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["score", "nowhere"], "missing"),
+        (["score", "{run}", "--scenario", "gaming"], "scenario"),
+        (["validate", "{run}/run.json/x"], "unreadable"),
+        (["score"], "usage"),
+        (["frobnicate"], "usage"),
+        (["score", "{run}", "--frobnicate"], "usage"),
+        (["export", "{run}", "--to", "xml", "-o", "x"], "usage"),
+        (["export", "{run}", "--to", "csv", "-o", "no/such/folder/x"], "write"),
+    ],
+)
+def test_errors_are_one_line_and_one_document(capsys, run, arguments, code):
+    arguments = [argument.format(run=run[0]) for argument in arguments]
+    exit_code, out, err = call(capsys, *arguments, *(["--json"] if arguments[0] != "export" else []))
+    assert exit_code == 2
+    assert len(err.splitlines()) == 1
+    assert err.startswith("cpubench: ")
+    if arguments[0] != "export":
+        error = json.loads(out)["error"]
+        assert set(error) == {"code", "text", "where"}
+        assert error["code"] == code
+        assert error["text"] in err
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"), [("90", 90e9), ("90s", 90e9), ("10m", 600e9), ("1.5h", 5400e9), (" 2 m ", 120e9)]
+)
+def test_durations(text, ns):
+    assert nanoseconds(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "m", "-3s", "1d", "1e3", "nan"])
+def test_no_durations(text):
+    with pytest.raises(UsageError, match="no duration"):
+        nanoseconds(text)
+
+
+def test_a_broken_pipe_is_no_traceback(run):
+    command = f"{sys.executable} -I -m cpubench list --json | head -c 1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def best(command, times=5):
+    took = []
+    for _ in range(times):
+        began = time.monotonic()
+        subprocess.run(command, capture_output=True, check=True)
+        took.append(time.monotonic() - began)
+    return min(took)
+
+
+def test_help_and_score_are_quick_beside_an_empty_python(run):
+    """As ratios of one run: `--help` takes 0.1 s and `score` 0.8 s where an empty interpreter takes 0.02 s."""
+    python = [sys.executable, "-I"]
+    empty = best([*python, "-c", "import json, click"])
+    assert best([*python, "-m", "cpubench", "--help"]) < 3 * empty
+    heavy = "import sys; sys.argv = ['x', '--help']; from cpubench.cli import main; main()"
+    loaded = f"{heavy}; print(*(m for m in ('numpy', 'scipy', 'rich', 'msgspec', 'pytest') if m in sys.modules))"
+    done = subprocess.run([*python, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == ""
+
+
+def test_a_checkout_without_the_extension_names_the_fix(tmp_path):
+    source = Path(package.__file__).parent
+    skip = shutil.ignore_patterns("*.so", "_bin", "__pycache__", "_native.c")
+    shutil.copytree(source, tmp_path / "cpubench", ignore=skip)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    # An editable install has a finder that would give the extension all the same.
+    script = (
+        "import sys; sys.meta_path = [f for f in sys.meta_path if 'ditable' not in repr(f)]; import cpubench.cli as c"
+    )
+    for command in (["list"], ["run"], ["list", "--json"]):
+        python = [sys.executable, "-c", f"{script}; sys.exit(c.main({command!r}))"]
+        done = subprocess.run(python, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+        assert "build it with `pip install .`" in done.stderr
+
+
+def test_the_program_that_may_not_be_executed_is_named(tmp_path, monkeypatch):
+    from cpubench.measure import programs
+
+    plain = tmp_path / "cpubench-copy"
+    plain.write_text("x")
+    monkeypatch.setattr(programs, "COPY", plain)
+    assert programs.fault() == f"{plain} may not be executed (no x bit, or a file system mounted noexec)"
+    monkeypatch.setattr(programs, "COPY", tmp_path / "none")
+    assert "is missing: install cpubench again" in programs.fault()
