@@ -56,21 +56,25 @@ class Case(NamedTuple):
 class Row(NamedTuple):
     variant: str
     unit: str
-    kernel: float
-    peer_name: str
-    peer: float
-    ratios: list[float]
+    peer: str
+    figures: list[tuple[float, float]]  # kernel, peer
     explained: str = ""
 
     @property
     def off(self) -> bool:
-        return abs(statistics.median(self.ratios) - 1) > OFF
+        return abs(quartiles(self.figures)[1] - 1) > OFF
+
+
+def quartiles(figures: list[tuple[float, float]]) -> tuple[float, float, float]:
+    """Of the ratios of pairs."""
+    low, middle, high = statistics.quantiles([a / b for a, b in figures], n=4, method="inclusive")
+    return low, middle, high
 
 
 # What a peer is told after the operations and the CPUs. A new kernel needs its file in peers/ and its line here.
 ARGUMENTS: dict[str, Callable[[Case], list[Any]]] = {
     "spawn_fork_exec": lambda case: [case.param["value"], programs.TARGET],
-    "file_create": lambda case: [case.folder],
+    "file_create": lambda case: [case.folder, 64],
     "switch_pipe": lambda case: [],
     "lock_mutex": lambda case: [case.param["value"]],
     "mem_chase": lambda case: [case.param["value"]],
@@ -79,7 +83,7 @@ ARGUMENTS: dict[str, Callable[[Case], list[Any]]] = {
 MULTIPLE_OF = {"file_create": 64}  # of the operations: the mean size is then the same in any two batches
 
 
-def perf_pipe(case: Case) -> float:
+def perf_pipe(case: Case, program: Path) -> float:
     """Nanoseconds per round trip by `perf bench`, both ends on one CPU."""
     command = ["taskset", "-c", str(case.cpus[0]), "perf", "bench", "sched", "pipe", "-l", str(3 * case.ops)]
     found = re.search(r"([0-9.]+) usecs/op", output(command))
@@ -88,12 +92,23 @@ def perf_pipe(case: Case) -> float:
     return 1000 * float(found[1])
 
 
-# Established tools, by variant: name, what must be installed, nanoseconds per operation.
-TOOLS: dict[str, list[tuple[str, list[str], Callable[[Case], float]]]] = {
-    "switch_pipe[place=same]": [("perf bench sched pipe", ["perf", "taskset"], perf_pipe)],
+# By variant, beside the peer: name, what must be installed, nanoseconds per operation.
+OTHERS: dict[str, list[tuple[str, list[str], Callable[[Case, Path], float]]]] = {
+    "switch_pipe[place=same]": [("`perf bench sched pipe`", ["perf", "taskset"], perf_pipe)],
+    "file_create": [("C, 4096 sizes", [], lambda case, program: peer_ns(program, case, 4096))],
 }
-# By variant and peer: words, and a peer changed in what the words say; within 5 % of the kernel, it explains the row.
-EXPLAINED: dict[tuple[str, str], tuple[str, Callable[[Case, Path], float]]] = {}
+# By variant and peer: words, and the peer changed in what they say. Within 5 % of the kernel, it explains the row.
+EXPLAINED: dict[tuple[str, str], tuple[str, Callable[[Case, Path], float]]] = {
+    ("switch_pipe[place=other]", "C"): (
+        "the kernel first waits until what was freed before is gone (RCU callbacks), as a new process does not; "
+        "a peer that waits too",
+        lambda case, program: peer_ns(program, case, "settle"),
+    ),
+    ("file_create", "C, 4096 sizes"): (
+        "the kernel's 64 sizes have a mean of 15002 bytes, 5 % below that of 4096; a peer with 64",
+        lambda case, program: peer_ns(program, case, 64),
+    ),
+}
 
 
 def output(command: list[Any]) -> str:
@@ -109,12 +124,15 @@ def build(name: str, folder: Path) -> Path:
     return program
 
 
-def peer_command(program: Path, case: Case, ops: int, *more: Any) -> list[Any]:
-    return [program, ops, ",".join(map(str, case.cpus)), *ARGUMENTS[case.kernel](case), *more]
+def peer_command(program: Path, case: Case, *last: Any) -> list[str]:
+    """``last`` takes the place of as many arguments of the table, or is added to them."""
+    told = ARGUMENTS[case.kernel](case)
+    told = [*told[: len(told) - len(last)], *last] if case.kernel == "file_create" else [*told, *last]
+    return [str(word) for word in (program, case.ops, ",".join(map(str, case.cpus)), *told)]
 
 
-def peer_ns(program: Path, case: Case, *more: Any) -> float:
-    return float(output(peer_command(program, case, case.ops, *more)))
+def peer_ns(program: Path, case: Case, *last: Any) -> float:
+    return float(output(peer_command(program, case, *last)))
 
 
 @contextmanager

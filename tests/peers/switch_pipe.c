@@ -1,6 +1,8 @@
-/* OPERATIONS CPU[,CPU]: one byte to a process on the last CPU and one back, through two pipes. */
+/* OPERATIONS CPU[,CPU] [settle]: one byte to a process on the last CPU and one back, through two pipes.
+ * With `settle` it first waits until the kernel has freed what this program's start left behind: two RCU grace periods. */
 #include "peer.h"
 
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@ int main(int argc, char **argv) {
             if (write(back[1], &byte, 1) != 1) _exit(1);
         _exit(0);
     }
+    for (int i = 0; argc > 3 && i < 2; i++)
+        if (syscall(SYS_membarrier, 1 /* MEMBARRIER_CMD_GLOBAL */, 0)) die("membarrier");
     double began = 0;
     for (uint64_t i = 0; i < warm + ops; i++) {
         if (i == warm) began = now_ns();
