@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -114,7 +115,7 @@ def test_no_durations(text):
 
 
 def test_a_broken_pipe_is_no_traceback(run):
-    command = f"{sys.executable} -I -m cpubench list --json | head -c 1"
+    command = f"{shlex.quote(sys.executable)} -I -m cpubench list --json | head -c 1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.stderr == ""
 

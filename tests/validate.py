@@ -1,8 +1,7 @@
 """Kernels against peers: the same work, written apart from them or by others, alternating on the same CPUs.
 
-``python -I tests/validate.py`` from any folder; needs an installed cpubench, a C compiler and an idle machine.
-Writes the table of docs/validation.md; ``--quick`` prints a rough one only.
-Ends with 1 where a row is off by more than 5 % and nothing that was measured explains it.
+Needs an installed cpubench, a C compiler and an idle machine. Writes the table of docs/validation.md; ``--quick`` and
+names print theirs only. Ends with 1 where a row is off by more than 5 % and nothing that was measured explains it.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -21,94 +21,47 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from peers.table import ARGUMENTS, EXPLAINED, MULTIPLE_OF, TOOLS, WARM_OPS
+from pools import CORES, DEADLINE_NS, KERNELS, groups_of, param
+
 from cpubench import _native
 from cpubench.host.facts import collect
-from cpubench.host.layout import layout
-from cpubench.host.topology import read_topology
 from cpubench.measure import programs
 from cpubench.measure.calibrate import one_copy
 
 PEERS = Path(__file__).resolve().parent / "peers"
 PAGE = PEERS.parents[1] / "docs" / "validation.md"
 BEGIN, END = "<!-- written by tests/validate.py -->", "<!-- end of what it writes -->"
-FLAGS = ["-O2", "-static", "-pthread", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
-OFF = 0.05
-DEADLINE_NS = 20_000_000_000
-WORK = "test_work"
-CORES = read_topology().cores
-KERNELS = {kernel["name"]: kernel for kernel in _native.kernels(hidden=True)}
+FLAGS = ["-O2", "-std=gnu11", "-static", "-pthread", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
+OFF, NEAR = 0.05, 0.03  # of the ratio: must be explained, is explained if it can be
+WIDTH = 0.04  # pairs are taken until the interval of the median ratio is narrower
+OTHERS = 0.15  # CPUs: a pair in which other processes used more is taken again
+WORK = ("test_work", "steps=1000")
+FACTS = collect()
+Side = Callable[[], float]
 
 
-class Case(NamedTuple):
-    """A variant with one copy, where it runs, and how much of it lasts long enough."""
+class Plan(NamedTuple):
+    """How much is measured, and where files go."""
 
-    kernel: str
-    param: dict[str, Any]
-    cpus: list[int]
+    target_ns: int
+    least: int  # pairs
+    most: int
     folder: Path
-    ops: int = 0
-
-    @property
-    def name(self) -> str:
-        return f"{self.kernel}[{self.param['label']}]" if self.param["label"] else self.kernel
 
 
 class Row(NamedTuple):
     variant: str
     unit: str
-    peer: str
-    figures: list[tuple[float, float]]  # kernel, peer
+    kernel: float
+    peer_name: str
+    peer: float
+    ratios: list[float]
     explained: str = ""
 
     @property
-    def off(self) -> bool:
-        return abs(quartiles(self.figures)[1] - 1) > OFF
-
-
-def quartiles(figures: list[tuple[float, float]]) -> tuple[float, float, float]:
-    """Of the ratios of pairs."""
-    low, middle, high = statistics.quantiles([a / b for a, b in figures], n=4, method="inclusive")
-    return low, middle, high
-
-
-# What a peer is told after the operations and the CPUs. A new kernel needs its file in peers/ and its line here.
-ARGUMENTS: dict[str, Callable[[Case], list[Any]]] = {
-    "spawn_fork_exec": lambda case: [case.param["value"], programs.TARGET],
-    "file_create": lambda case: [case.folder, 64],
-    "switch_pipe": lambda case: [],
-    "lock_mutex": lambda case: [case.param["value"]],
-    "mem_chase": lambda case: [case.param["value"]],
-    WORK: lambda case: [case.param["value"]],
-}
-MULTIPLE_OF = {"file_create": 64}  # of the operations: the mean size is then the same in any two batches
-
-
-def perf_pipe(case: Case, program: Path) -> float:
-    """Nanoseconds per round trip by `perf bench`, both ends on one CPU."""
-    command = ["taskset", "-c", str(case.cpus[0]), "perf", "bench", "sched", "pipe", "-l", str(3 * case.ops)]
-    found = re.search(r"([0-9.]+) usecs/op", output(command))
-    if not found:
-        raise OSError("perf bench sched pipe: no usecs/op in its answer")
-    return 1000 * float(found[1])
-
-
-# By variant, beside the peer: name, what must be installed, nanoseconds per operation.
-OTHERS: dict[str, list[tuple[str, list[str], Callable[[Case, Path], float]]]] = {
-    "switch_pipe[place=same]": [("`perf bench sched pipe`", ["perf", "taskset"], perf_pipe)],
-    "file_create": [("C, 4096 sizes", [], lambda case, program: peer_ns(program, case, 4096))],
-}
-# By variant and peer: words, and the peer changed in what they say. Within 5 % of the kernel, it explains the row.
-EXPLAINED: dict[tuple[str, str], tuple[str, Callable[[Case, Path], float]]] = {
-    ("switch_pipe[place=other]", "C"): (
-        "the kernel first waits until what was freed before is gone (RCU callbacks), as a new process does not; "
-        "a peer that waits too",
-        lambda case, program: peer_ns(program, case, "settle"),
-    ),
-    ("file_create", "C, 4096 sizes"): (
-        "the kernel's 64 sizes have a mean of 15002 bytes, 5 % below that of 4096; a peer with 64",
-        lambda case, program: peer_ns(program, case, 64),
-    ),
-}
+    def distance(self) -> float:
+        return abs(statistics.median(self.ratios) - 1)
 
 
 def output(command: list[Any]) -> str:
@@ -118,159 +71,168 @@ def output(command: list[Any]) -> str:
     return done.stdout
 
 
-def build(name: str, folder: Path) -> Path:
-    program = folder / name
-    output([*os.environ.get("CC", "cc").split(), *FLAGS, PEERS / f"{name}.c", "-o", program, "-lm"])
+def build(kernel: str, folder: Path) -> Path:
+    """The peer's program, compiled into ``folder``."""
+    program = folder / kernel
+    output([*os.environ.get("CC", "cc").split(), *FLAGS, PEERS / f"{kernel}.c", "-o", program, "-lm"])
     return program
 
 
-def peer_command(program: Path, case: Case, *last: Any) -> list[str]:
-    """``last`` takes the place of as many arguments of the table, or is added to them."""
-    told = ARGUMENTS[case.kernel](case)
-    told = [*told[: len(told) - len(last)], *last] if case.kernel == "file_create" else [*told, *last]
-    return [str(word) for word in (program, case.ops, ",".join(map(str, case.cpus)), *told)]
-
-
-def peer_ns(program: Path, case: Case, *last: Any) -> float:
-    return float(output(peer_command(program, case, *last)))
-
-
 @contextmanager
-def pool(case: Case, copies: list[list[int]]) -> Iterator[Callable[..., list[dict[str, Any]]]]:
+def pool(
+    variant: tuple[str, str], copies: list[list[int]], folder: Path, seed: int = 1
+) -> Iterator[Callable[..., Any]]:
     """sample(ops, window_ns, seats) of fresh copies: memory is had anew for each, as a peer has it."""
-    kernel = KERNELS[case.kernel]
-    touched = case.param["value"] if "parent" in kernel["flags"] else 0
-    seats = [(cpus[0], touched) for cpus in copies]
-    made = _native.Pool(str(programs.COPY), str(programs.TARGET), str(case.folder), seats, LLC_BYTES)
+    kernel, (index, record) = KERNELS[variant[0]], param(*variant)
+    seats = [(cpus[0], record["value"] if "parent" in kernel["flags"] else 0) for cpus in copies]
+    llc_bytes = FACTS["llc_bytes"] or 0
+    made = _native.Pool(str(programs.COPY), str(programs.TARGET), str(folder), seats, llc_bytes, seed)
     try:
-        index = [param["label"] for param in kernel["params"]].index(case.param["label"])
-        made.prepare(0, kernel["number"], index, case.param["value"], list(enumerate(copies)))
+        made.prepare(0, kernel["number"], index, record["value"], list(enumerate(copies)))
         yield lambda ops, window_ns=0, seats=(0,): made.sample(0, list(seats), ops, window_ns, DEADLINE_NS)
         made.release(0)  # the kernel's proof that the work was done
     finally:
         made.close()
 
 
-LLC_BYTES = collect()["llc_bytes"] or 0
-
-
-def kernel_ns(case: Case) -> float:
-    """Nanoseconds per operation of one sample, after a shorter one."""
-    with pool(case, [case.cpus]) as sample:
-        sample(max(1, case.ops // 10))
-        (answer,) = sample(case.ops)
+def kernel_ns(variant: tuple[str, str], cpus: list[int], ops: int, folder: Path, seed: int = 1) -> float:
+    """Nanoseconds per operation of one sample, after an untimed one."""
+    warm_ops = WARM_OPS.get(variant[0], lambda value: ops // 10)(param(*variant)[1]["value"])
+    with pool(variant, [cpus], folder, seed) as sample:
+        sample(max(1, warm_ops))
+        (answer,) = sample(ops)
     return answer["elapsed_ns"] / answer["ops"]
 
 
-def sized(case: Case, target_ns: int) -> Case:
-    with pool(case, [case.cpus]) as sample:
-        found = one_copy(lambda ops: sample(ops)[0]["elapsed_ns"], target_ns, KERNELS[case.kernel]["max_ops"])
+def calibrated(variant: tuple[str, str], cpus: list[int], plan: Plan) -> int:
+    """Operations of a sample."""
+    with pool(variant, [cpus], plan.folder) as sample:
+        found = one_copy(lambda ops: sample(ops)[0]["elapsed_ns"], plan.target_ns, KERNELS[variant[0]]["max_ops"])
     assert found
-    multiple = MULTIPLE_OF.get(case.kernel, 1)
-    return case._replace(ops=-(-found[0] // multiple) * multiple)
+    multiple = MULTIPLE_OF.get(variant[0], 1)
+    return -(-found[0] // multiple) * multiple
 
 
-def alternate(ours: Callable[[], float], theirs: Callable[[], float], pairs: int) -> tuple[float, float, list[float]]:
-    """Both medians and the ratio of each pair; who comes first is swapped with each."""
-    found = []
-    for turn in range(pairs):
-        if turn % 2:
+def others_s() -> float:
+    """CPU seconds that all but this process and the children it waited for have used; a hypervisor's theft too."""
+    user, nice, system, _, _, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
+    own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    ticks = user + nice + system + irq + softirq + steal
+    return ticks / os.sysconf("SC_CLK_TCK") - sum(used.ru_utime + used.ru_stime for used in own)
+
+
+def alternate(ours: Side, theirs: Side, plan: Plan) -> tuple[float, float, list[float]]:
+    """Both medians, and the ratio of each pair; who comes first is swapped with each."""
+    found: list[tuple[float, float]] = []
+    again = 0
+    while len(found) < plan.least or (len(found) < plan.most and not narrow([a / b for a, b in found])):
+        began, before = time.monotonic(), others_s()
+        if (len(found) + again) % 2:
             second, first = theirs(), ours()
         else:
             first, second = ours(), theirs()
-        found.append((first, second))
-    return (*(statistics.median(side) for side in zip(*found, strict=True)), [a / b for a, b in found])  # type: ignore[return-value]
-
-
-def cases(folder: Path) -> list[Case]:
-    """All scored variants that have a place here."""
-    found = []
-    for name, kernel in KERNELS.items():
-        for param in kernel["params"]:
-            groups = layout(CORES, param["place"], param["threads"])
-            if param["scored"] and groups:
-                found.append(Case(name, param, groups[-1], folder))
-    return found
-
-
-def compare(case: Case, program: Path, target_ns: int, pairs: int) -> Iterator[Row]:
-    """The row of the peer, and those of established tools."""
-    case = sized(case, target_ns)
-    peers: list[tuple[str, Callable[[], float]]] = [("C", lambda: peer_ns(program, case))]
-    for name, needs, tool in TOOLS.get(case.name, []):
-        missing = [need for need in needs if not shutil.which(need)]
-        try:
-            _ = missing or tool(case)
-        except OSError as error:
-            missing = [str(error)]
-        if missing:
-            print(f"{case.name}: {name}: skipped: {missing[0]}", file=sys.stderr)
+        if again < plan.most and others_s() - before > OTHERS * (time.monotonic() - began):
+            again += 1
         else:
-            peers.append((name, lambda tool=tool: tool(case)))  # type: ignore[misc]
-    for name, theirs in peers:
-        row = Row(case.name, f"ns per {KERNELS[case.kernel]['unit']}", 0, name, 0, [])
-        ours, other, ratios = alternate(lambda: kernel_ns(case), theirs, pairs)
-        row = row._replace(kernel=ours, peer=other, ratios=ratios)
-        if row.off and (case.name, name) in EXPLAINED:
-            words, changed = EXPLAINED[case.name, name]
-            closed = statistics.median(alternate(lambda: kernel_ns(case), lambda: changed(case, program), pairs)[2])  # noqa: B023
-            row = row._replace(explained=f"{words}: {closed:.3f}" if abs(closed - 1) <= OFF else "")
-        yield row
+            found.append((first, second))
+    if again:
+        print(f"  {again} pairs taken again: other work ran", file=sys.stderr)
+    ours_median, theirs_median = (statistics.median(side) for side in zip(*found, strict=True))
+    return ours_median, theirs_median, [a / b for a, b in found]
 
 
-def gain(folder: Path, program: Path, target_ns: int, pairs: int) -> Row:
+def narrow(ratios: list[float]) -> bool:
+    """Whether the 95 % interval of the median, by ranks, is narrower than WIDTH."""
+    n, ranked = len(ratios), sorted(ratios)
+    low = max(0, int(n / 2 - 0.98 * n**0.5))
+    return ranked[n - 1 - low] - ranked[low] < WIDTH
+
+
+def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row]:
+    """The row of the peer, and those of established tools."""
+    kernel, label = variant
+    name, unit = f"{kernel}[{label}]" if label else kernel, f"ns per {KERNELS[kernel]['unit']}"
+    cpus, told = groups_of(*variant)[-1], ARGUMENTS[kernel](param(*variant)[1]["value"], plan.folder)
+    ops = calibrated(variant, cpus, plan)
+
+    def against(command: Callable[[int], list[Any]], seed: int = 1, figure: str = "(.+)", unit_ns: float = 1) -> Any:
+        def theirs(ops: int) -> float:
+            found = re.search(figure, output(command(ops)))
+            if not found:
+                raise OSError(f"no figure in the answer of {command(ops)}")
+            return float(found[1]) * unit_ns
+
+        enough = max(ops, round(1.1 * plan.target_ns / theirs(ops)))  # at least as long as the kernel's sample
+        return alternate(lambda: kernel_ns(variant, cpus, ops, plan.folder, seed), lambda: theirs(enough), plan)
+
+    def peer(*more: Any) -> Callable[[int], list[Any]]:
+        return lambda ops: [program, ops, ",".join(map(str, cpus)), *told, *more]
+
+    row = Row(name, unit, *in_order("C", against(peer())))
+    if row.distance > NEAR and (why := EXPLAINED.get(name)):
+        ratios = against(peer(*why.more), why.seed)[2]
+        closed = abs(statistics.median(ratios) - 1) <= OFF
+        row = row._replace(explained=f"{why.words}: {spread(ratios)}" if closed else "")
+    yield row
+    for tool in TOOLS.get(name, []):
+        if missing := [need for need in tool.needs if not shutil.which(need)]:
+            print(f"{name}: {tool.name}: skipped: {missing[0]} is not installed", file=sys.stderr)
+            continue
+        taken = against(lambda ops, tool=tool: tool.command(ops, cpus), 1, tool.figure, tool.unit_ns)
+        yield Row(name, unit, *in_order(tool.name, taken))
+
+
+def in_order(peer_name: str, taken: tuple[float, float, list[float]]) -> tuple[float, str, float, list[float]]:
+    return taken[0], peer_name, taken[1], taken[2]
+
+
+def gain(program: Path, plan: Plan) -> Row:
     """Two copies against one: by the pool's window, and by two processes that nothing but their start connects."""
-    param = next(param for param in KERNELS[WORK]["params"] if param["label"] == "steps=1000")
-    both = layout(CORES, "any")[-2:]
-    case = sized(Case(WORK, param, both[0], folder), target_ns)
+    both = groups_of(*WORK)[-2:]
+    ops = calibrated(WORK, both[0], plan)
 
     def ours() -> float:
-        with pool(case, both) as sample:
-            batch = max(1, case.ops // 50)
-            rates = [
-                sum(a["ops"] / a["elapsed_ns"] for a in sample(batch, target_ns, s)) for s in [(0, 1), (0,), (0, 1)]
-            ]
-        return rates[2] / rates[1]
+        with pool(WORK, both, plan.folder) as sample:
+            taken = [sample(max(1, ops // 50), plan.target_ns, seats) for seats in ((0, 1), (0,), (0, 1))]
+        _, one, two = (sum(a["ops"] / a["elapsed_ns"] for a in answers) for answers in taken)
+        return two / one
 
     def rate(places: list[list[int]]) -> float:
-        start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 30_000_000
-        commands = [peer_command(program, case._replace(cpus=cpus), case.ops, start) for cpus in places]
-        running = [
-            subprocess.Popen([str(w) for w in c], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            for c in commands
-        ]
+        start = time.monotonic_ns() + 30_000_000
+        commands = [[program, ops, cpus[0], *ARGUMENTS[WORK[0]](1000, plan.folder), start] for cpus in places]
+        running = [subprocess.Popen([str(w) for w in line], stdout=-1, stderr=-3, text=True) for line in commands]
         return sum(1 / float(process.communicate()[0]) for process in running)
 
-    ours_gain, peer_gain, ratios = alternate(ours, lambda: rate(both) / rate(both[:1]), pairs)
-    return Row(f"{case.name}, two copies against one", "times the rate", ours_gain, "C", peer_gain, ratios)
+    taken = alternate(ours, lambda: rate(both) / rate(both[:1]), plan)
+    return Row(f"{WORK[0]}[{WORK[1]}], two copies against one", "times the rate", *in_order("C", taken))
+
+
+def spread(ratios: list[float]) -> str:
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return f"{middle:.3f} ({low:.3f} to {high:.3f})"
 
 
 def table(rows: list[Row]) -> str:
-    lines = [
-        "| variant | unit | kernel | peer | peer's figure | ratio (middle half) | explained by |",
-        "|---|---|--:|---|--:|--:|---|",
-    ]
+    head = "variant | unit | kernel | peer | peer's figure | ratio (middle half) | pairs | explained by"
+    lines = [f"| {head} |", "|---|---|--:|---|--:|--:|--:|---|"]
     for row in rows:
-        low, middle, high = statistics.quantiles(row.ratios, n=4, method="inclusive")
-        ratio = f"{middle:.3f} ({low:.3f} to {high:.3f})"
-        words = row.explained or ("**nothing**" if row.off else "")
-        lines.append(
-            f"| `{row.variant}` | {row.unit} | {row.kernel:.5g} | {row.peer_name} | {row.peer:.5g} | {ratio} | {words} |"
-        )
+        words = row.explained or ("**nothing**" if row.distance > OFF else "")
+        cells = [f"`{row.variant}`", row.unit, f"{row.kernel:.5g}", row.peer_name, f"{row.peer:.5g}"]
+        lines.append(f"| {' | '.join([*cells, spread(row.ratios), str(len(row.ratios)), words])} |")
     return "\n".join(lines)
 
 
 def host_line() -> str:
-    facts = collect()
-    kind = {True: "a virtual machine", False: "not virtual", None: "virtual or not: unknown"}[facts["virtual"]]
-    return f"Host: {facts['cpu_model']}, {len(CORES)} cores, Linux {facts['kernel']}, {kind}."
+    kind = {True: "a virtual machine", False: "not virtual", None: "virtual or not: unknown"}[FACTS["virtual"]]
+    load = f"load average {os.getloadavg()[0]:.2f} before"
+    return f"Host: {FACTS['cpu_model']}, {len(CORES)} cores, Linux {FACTS['kernel']}, {kind}; {load}."
 
 
 def write(text: str) -> None:
     before, _, rest = PAGE.read_text().partition(BEGIN)
     _, found, after = rest.partition(END)
     if not found:
-        sys.exit(f"{PAGE}: the markers are gone")
+        sys.exit(f"{PAGE.name}: the markers are gone")
     PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
@@ -279,21 +241,23 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="three short pairs of each, and nothing is written")
     parser.add_argument("names", nargs="*", help="these kernels only, and nothing is written")
     options = parser.parse_args()
-    target_ns, pairs = (20_000_000, 3) if options.quick else (80_000_000, 9)
-    shm = Path("/dev/shm")
-    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory(dir=shm) as files:
-        rows: list[Row] = []
-        for case in cases(Path(files)):
-            if not options.names or case.kernel in options.names:
-                rows += compare(case, build(case.kernel, Path(name)), target_ns, pairs)
-                print(rows[-1].variant, file=sys.stderr)
-        if len(CORES) > 1 and (not options.names or WORK in options.names):
-            rows.append(gain(Path(files), build(WORK, Path(name)), target_ns, pairs))
-    text = f"{host_line()}\n\n{table(rows)}"
+    rows, host = [], host_line()
+    with tempfile.TemporaryDirectory() as built, tempfile.TemporaryDirectory(dir="/dev/shm") as files:
+        plan = Plan(20_000_000, 3, 3, Path(files)) if options.quick else Plan(100_000_000, 9, 61, Path(files))
+        for kernel in [name for name in KERNELS if not options.names or name in options.names]:
+            for label in [p["label"] for p in KERNELS[kernel]["params"] if p["scored"]]:
+                if groups_of(kernel, label):
+                    rows += compare((kernel, label), build(kernel, Path(built)), plan)
+                else:
+                    print(f"{kernel}[{label}]: skipped: no place for it here", file=sys.stderr)
+                print(table(rows[-1:]).rpartition("\n")[2], file=sys.stderr, flush=True)
+        if len(CORES) > 1 and (not options.names or WORK[0] in options.names):
+            rows.append(gain(build(WORK[0], Path(built)), plan))
+    text = f"{host}\n\n{table(rows)}"
     print(text)
     if not options.quick and not options.names:
         write(text)
-    return 1 if any(row.off and not row.explained for row in rows) else 0
+    return 1 if any(row.distance > OFF and not row.explained for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -58,6 +59,13 @@ def new_folder(out: Path | None, hostname: str | None) -> Path:
     except OSError as error:
         raise UsageError("out", f"cannot be made: {error.strerror}", str(folder)) from None
     return folder.resolve()
+
+
+def remove_if_empty(*folders: Path) -> None:
+    """Removes each folder that holds nothing."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def sweep(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import platform
 import random
 import secrets
@@ -89,7 +88,7 @@ def run(options: Options, tell: Tell) -> Path:
             state.pass_ns = float(plan.predicted_pass_ns)
             planning.check_budget(plan, state.spent_ns)
         except BaseException:
-            _remove_if_empty(folder)
+            place.remove_if_empty(folder, *([] if options.out else [folder.parent]))
             raise
         place.write_json(folder / "plan.json", msgspec.to_builtins(plan))
         _passes(state, options.workdir or folder, tell)
@@ -176,11 +175,6 @@ def _calibrate(plan: Plan, folder: Path, workdir: Path) -> Plan:
     finally:
         draft.unlink(missing_ok=True)
         out.unlink(missing_ok=True)
-
-
-def _remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        folder.rmdir()
 
 
 def _block_file(folder: Path, index: int) -> Path:

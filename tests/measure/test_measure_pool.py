@@ -84,7 +84,7 @@ def test_copies_die_with_a_killed_block(tmp_path):
         f"r = pools.Rig([{WORK!r}, ('switch_pipe', 'place=same')], Path(sys.argv[2]), None)\n"
         "r.prepare(); print(*pools.children(), flush=True); time.sleep(60)"
     )
-    arguments = [sys.executable, "-c", script, str(Path(__file__).parents[1]), str(tmp_path)]
+    arguments = [sys.executable, "-I", "-c", script, str(Path(__file__).parents[1]), str(tmp_path)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as block:
         pids = [int(pid) for pid in block.stdout.readline().split()]
         block.kill()

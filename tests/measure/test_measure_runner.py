@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -238,7 +239,7 @@ def test_bad_input_is_one_line_and_exit_2_and_leaves_everything_as_it_was(tmp_pa
 def test_a_full_or_read_only_workdir_is_refused(tmp_path, options, text):
     work = tmp_path / "w"
     work.mkdir()
-    inner = " ".join([*COMMAND, *SHORT, "--workdir", str(work), "--out", str(tmp_path / "r")])
+    inner = shlex.join([*COMMAND, *SHORT, "--workdir", str(work), "--out", str(tmp_path / "r")])
     command = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs -o {options} none {work} && exec {inner}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, text in done.stderr) == (2, True)
@@ -249,7 +250,7 @@ def test_a_full_or_read_only_workdir_is_refused(tmp_path, options, text):
 def test_a_disk_that_fills_up_loses_nothing_that_was_finished(tmp_path):
     out = tmp_path / "d"
     out.mkdir()
-    inner = " ".join([*COMMAND, *SHORT, "--budget", "20s", "--out", f"{out}/r"])
+    inner = shlex.join([*COMMAND, *SHORT, "--budget", "20s", "--out", f"{out}/r"])
     script = (
         f"mount -t tmpfs -o size=28k none {out} && {inner}; echo status $?; ls {out}/r; cp -r {out}/r {tmp_path}/kept"
     )

@@ -1,0 +1,72 @@
+"""What the peers are told, which established tools do the same work, and why a figure may differ.
+
+A new kernel needs ``<kernel>.c`` beside this file and a line in ``ARGUMENTS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cpubench.measure import programs
+
+# After operations and CPUs, from the parameter's value and a folder on tmpfs.
+ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
+    "spawn_fork_exec": lambda value, folder: [value, programs.TARGET],
+    "file_create": lambda value, folder: [folder],
+    "switch_pipe": lambda value, folder: [],
+    "lock_mutex": lambda value, folder: [value],
+    "mem_chase": lambda value, folder: [value],
+    "test_work": lambda value, folder: [value],
+}
+# Untimed operations before a kernel's sample; else a tenth of the sample's. The chase's peer walks a lap too.
+WARM_OPS: dict[str, Callable[[int], int]] = {"mem_chase": lambda value: value // 64}
+MULTIPLE_OF = {"file_create": 64}  # of a sample's operations: any two samples write the same sizes
+
+
+class Tool(NamedTuple):
+    """A program that does a variant's work: what must be installed, its command line, where it prints the figure."""
+
+    name: str
+    needs: list[str]
+    command: Callable[[int, list[int]], list[Any]]  # from operations and CPUs
+    figure: str
+    unit_ns: float
+
+
+TOOLS: dict[str, list[Tool]] = {
+    # Not pinned, it would be a mixture of same and other CPU; pinned to two CPUs, the scheduler's choice.
+    "switch_pipe[place=same]": [
+        Tool(
+            "perf bench sched pipe",
+            ["perf", "taskset"],
+            lambda ops, cpus: ["taskset", "-c", cpus[0], "perf", "bench", "sched", "pipe", "-l", ops],
+            r"([\d.]+) usecs/op",
+            1e3,
+        ),
+    ],
+}
+
+
+class Explanation(NamedTuple):
+    """Why a row may be off, and what is changed so that it must agree: the kernel's seed, or what the peer is told."""
+
+    words: str
+    seed: int = 1
+    more: tuple[Any, ...] = ()
+
+
+EXPLAINED: dict[str, Explanation] = {
+    "file_create": Explanation("the kernel's 64 sizes are 15002 bytes in the mean; a peer with 64 sizes", more=(64,)),
+    "mem_chase[set=256K]": Explanation(
+        "with the seed 1, 6.4 % of the loads repeat the stride that the same one of the loop's eight load instructions "
+        "had before (0.02 % after a shuffle), which a stride prefetcher follows; the kernel with the seed 2",
+        seed=2,
+    ),
+    "mem_chase[set=32M]": Explanation(
+        "the kernel reads the set in address order, twice, before each sample, which leaves a part of it in the "
+        "last-level cache, and a sample is less than some laps; a peer that does so too",
+        more=(2,),
+    ),
+}
