@@ -23,7 +23,8 @@ def group(name: str) -> list[str]:
 def bench(session: nox.Session) -> None:
     """Measure this machine; everything after ``--`` goes to ``cpubench run``."""
     session.install("-q", ".")
-    session.run("cpubench", "run", *session.posargs)
+    # After Ctrl-C it saves what was measured and ends its copies: longer than the 0.3 s that nox gives by itself.
+    session.run("cpubench", "run", *session.posargs, interrupt_timeout=30)
 
 
 @nox.session
@@ -60,6 +61,13 @@ def sanitize(session: nox.Session) -> None:
     """Every kernel under ASan and UBSan, the threaded ones under TSan, all under valgrind where it is installed."""
     session.install("-q", ".")
     session.run("python", "-I", str(Path("tests/sanitize.py").resolve()), *session.posargs)
+
+
+@nox.session
+def validate(session: nox.Session) -> None:
+    """Each kernel beside an independent program, in one run; writes the table of docs/validation.md."""
+    session.install("-q", ".", *group("tests"))
+    session.run("python", "tests/validate.py", *session.posargs)
 
 
 @nox.session(python=PYTHONS)

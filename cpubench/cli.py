@@ -16,6 +16,7 @@ from cpubench import __version__
 from cpubench.errors import UsageError
 
 NOT_BUILT = "this is a checkout without its extension: build it with `pip install .` (or `pip install -e .`)"
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FOLDER = click.Path(path_type=Path)
 as_json = click.option(
     "--json", "json_", is_flag=True, help="Print one JSON document on stdout, and nothing else there."
@@ -218,6 +219,8 @@ def _write(output: Path, text: str) -> None:
 
 
 def _interrupt(number: int, frame: Any) -> None:
+    for other in STOPS:  # saving takes a second or two, and a second signal must not cut it short
+        signal.signal(other, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
@@ -232,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 2 wrong usage or input, 3 not publishable, 130 interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     json_ = "--json" in given
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in STOPS:
         signal.signal(number, _interrupt)
     try:
         return cli.main(given, prog_name="cpubench", standalone_mode=False) or 0

@@ -111,7 +111,8 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None) -> Path:
         state = State(folder.resolve(), plan, facts, time.monotonic_ns(), float(plan.predicted_pass_ns))
         while (file := _block_file(folder, len(state.blocks))).exists():
             state.blocks.append(load_block(file, plan))
-        state.began_ns -= plan.predicted_pass_ns * len(state.blocks)  # what they took of the budget
+        for times in (block.times for block in state.blocks):  # what they took of the budget
+            state.began_ns -= times.ready_ns + times.prepare_ns + times.rounds_ns
         state.half_width = headline_half_width(plan, state.blocks) if state.blocks else None
         _passes(state, workdir or state.folder, tell)
         return state.folder
