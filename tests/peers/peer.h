@@ -24,6 +24,7 @@ static inline double now_ns(void) {
 
 /* Pins the calling thread to the which-th CPU of a comma-separated list; to the last where it has fewer. */
 static inline void pin(const char *list, int which) {
+    if (!list) die("no CPUs");
     for (const char *next; which-- > 0 && (next = strchr(list, ','));) list = next + 1;
     cpu_set_t set;
     CPU_ZERO(&set);

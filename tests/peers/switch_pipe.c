@@ -1,7 +1,8 @@
-/* OPERATIONS CPU[,CPU] [settle]: one byte to a process on the last CPU and one back, through two pipes.
- * With `settle` it first waits until the kernel has freed what this program's start left behind: two RCU grace periods. */
+/* OPERATIONS CPU[,CPU] [PERIODS]: one byte to a process on the last CPU and one back, through two pipes.
+ * With PERIODS it first waits for that many RCU grace periods: two free all that this program's start left behind. */
 #include "peer.h"
 
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,8 +22,8 @@ int main(int argc, char **argv) {
             if (write(back[1], &byte, 1) != 1) _exit(1);
         _exit(0);
     }
-    for (int i = 0; argc > 3 && i < 2; i++)
-        if (syscall(SYS_membarrier, 1 /* MEMBARRIER_CMD_GLOBAL */, 0)) die("membarrier");
+    for (uint64_t left = argc > 3 ? number(argc, argv, 3) : 0; left > 0; left--)
+        if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0)) die("membarrier");
     double began = 0;
     for (uint64_t i = 0; i < warm + ops; i++) {
         if (i == warm) began = now_ns();
