@@ -57,10 +57,12 @@ void cb_arena_free(struct cb_ctx *ctx) {
     }
 }
 
-/* A full-period bijection over the line index: two rounds of xorshift and odd multiply, each invertible. A line's
- * successor is mix(unmix(line) + 1), so the cycle is written in address order: 17 ms for 128 MB where a shuffle takes
- * 122 ms, at the same latency. */
-struct mixer { uint64_t mask, a, b, inverse_a, inverse_b; unsigned shift; };
+/* A full-period bijection over the line index: rounds of xorshift and odd multiply, each invertible. A line's successor is
+ * mix(unmix(line) + 1), so the cycle is written in address order, several times faster than a shuffle. Six rounds: with two
+ * the 16 commonest strides of a 256 KiB set made 7 to 14 % of its steps, which a stride prefetcher may learn, with four up
+ * to 3.5 % for the worst of 400 seeds, with six 2.2 %; in shuffles they make 1.7 to 2 %. */
+#define ROUNDS 6
+struct mixer { uint64_t mask, odd[ROUNDS], inverse[ROUNDS]; unsigned shift; };
 
 static uint64_t inverse(uint64_t odd) { /* modulo 2^64, by Newton: the number of right bits doubles each time */
     uint64_t x = odd;
@@ -71,22 +73,23 @@ static uint64_t inverse(uint64_t odd) { /* modulo 2^64, by Newton: the number of
 static struct mixer mixer(uint64_t lines, uint64_t seed) {
     unsigned bits = (unsigned)__builtin_ctzll(lines);
     struct mixer m = {.mask = lines - 1, .shift = bits / 2 + 1}; /* 2 * shift > bits: x ^= x >> shift undoes itself */
-    m.a = (seed * 0x9E3779B97F4A7C15u ^ 0xD1342543DE82EF95u) | 1;
-    m.b = (seed * 0xBF58476D1CE4E5B9u ^ 0x2545F4914F6CDD1Du) | 1;
-    m.inverse_a = inverse(m.a);
-    m.inverse_b = inverse(m.b);
+    for (int r = 0; r < ROUNDS; r++) { /* the odd numbers are steps of splitmix64 (Steele and others, OOPSLA 2014) */
+        uint64_t z = (seed = seed + 0x9E3779B97F4A7C15u);
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+        m.odd[r] = (z ^ z >> 31) | 1;
+        m.inverse[r] = inverse(m.odd[r]);
+    }
     return m;
 }
 
 static uint64_t mix(const struct mixer *m, uint64_t x) {
-    x = (x ^ x >> m->shift) * m->a & m->mask;
-    x = (x ^ x >> m->shift) * m->b & m->mask;
+    for (int r = 0; r < ROUNDS; r++) x = (x ^ x >> m->shift) * m->odd[r] & m->mask;
     return x ^ x >> m->shift;
 }
 
 static uint64_t unmix(const struct mixer *m, uint64_t x) {
-    x = (x ^ x >> m->shift) * m->inverse_b & m->mask;
-    x = (x ^ x >> m->shift) * m->inverse_a & m->mask;
+    for (int r = ROUNDS; r-- > 0;) x = (x ^ x >> m->shift) * m->inverse[r] & m->mask;
     return x ^ x >> m->shift;
 }
 
