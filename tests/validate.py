@@ -28,6 +28,7 @@ from cpubench import _native
 from cpubench.host.facts import collect
 from cpubench.measure import programs
 from cpubench.measure.calibrate import one_copy
+from cpubench.measure.folder import host_lock
 
 PEERS = Path(__file__).resolve().parent / "peers"
 PAGE = PEERS.parents[1] / "docs" / "validation.md"
@@ -242,7 +243,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="these kernels only, and nothing is written")
     options = parser.parse_args()
     rows, host = [], host_line()
-    with tempfile.TemporaryDirectory() as built, tempfile.TemporaryDirectory(dir="/dev/shm") as files:
+    with host_lock(), tempfile.TemporaryDirectory() as built, tempfile.TemporaryDirectory(dir="/dev/shm") as files:
         plan = Plan(20_000_000, 3, 3, Path(files)) if options.quick else Plan(100_000_000, 9, 61, Path(files))
         for kernel in [name for name in KERNELS if not options.names or name in options.names]:
             for label in [p["label"] for p in KERNELS[kernel]["params"] if p["scored"]]:
