@@ -4,9 +4,10 @@ import shutil
 import subprocess
 
 import pytest
+from peers.page import BEGIN, END, PAGE
 from peers.table import ARGUMENTS, EXPLAINED, TOOLS
 from pools import KERNELS, LISTED
-from validate import BEGIN, END, PAGE, PEERS, build, narrow
+from validate import PEERS, build, narrow
 
 SOURCES = sorted(path.stem for path in PEERS.glob("*.c"))
 needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")

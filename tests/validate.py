@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from peers.page import OFF, Row, Taken, spread, table, write
 from peers.table import ARGUMENTS, EXPLAINED, MULTIPLE_OF, TOOLS, WARM_OPS
 from pools import CORES, DEADLINE_NS, KERNELS, groups_of, param
 
@@ -31,10 +32,8 @@ from cpubench.measure.calibrate import one_copy
 from cpubench.measure.folder import host_lock
 
 PEERS = Path(__file__).resolve().parent / "peers"
-PAGE = PEERS.parents[1] / "docs" / "validation.md"
-BEGIN, END = "<!-- written by tests/validate.py -->", "<!-- end of what it writes -->"
 FLAGS = ["-O2", "-std=gnu11", "-static", "-pthread", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
-OFF, NEAR = 0.05, 0.03  # of the ratio: must be explained, is explained if it can be
+NEAR = 0.03  # of the ratio: from here on a row is explained if it can be
 WIDTH = 0.04  # pairs are taken until the interval of the median ratio is narrower
 OTHERS = 0.15  # CPUs: a pair in which other processes used more is taken again
 WORK = ("test_work", "steps=1000")
@@ -49,20 +48,6 @@ class Plan(NamedTuple):
     least: int  # pairs
     most: int
     folder: Path
-
-
-class Row(NamedTuple):
-    variant: str
-    unit: str
-    kernel: float
-    peer_name: str
-    peer: float
-    ratios: list[float]
-    explained: str = ""
-
-    @property
-    def distance(self) -> float:
-        return abs(statistics.median(self.ratios) - 1)
 
 
 def output(command: list[Any]) -> str:
@@ -80,14 +65,11 @@ def build(kernel: str, folder: Path) -> Path:
 
 
 @contextmanager
-def pool(
-    variant: tuple[str, str], copies: list[list[int]], folder: Path, seed: int = 1
-) -> Iterator[Callable[..., Any]]:
+def pool(variant: tuple[str, str], copies: list[list[int]], folder: Path) -> Iterator[Callable[..., Any]]:
     """sample(ops, window_ns, seats) of fresh copies: memory is had anew for each, as a peer has it."""
     kernel, (index, record) = KERNELS[variant[0]], param(*variant)
     seats = [(cpus[0], record["value"] if "parent" in kernel["flags"] else 0) for cpus in copies]
-    llc_bytes = FACTS["llc_bytes"] or 0
-    made = _native.Pool(str(programs.COPY), str(programs.TARGET), str(folder), seats, llc_bytes, seed)
+    made = _native.Pool(str(programs.COPY), str(programs.TARGET), str(folder), seats, FACTS["llc_bytes"] or 0)
     try:
         made.prepare(0, kernel["number"], index, record["value"], list(enumerate(copies)))
         yield lambda ops, window_ns=0, seats=(0,): made.sample(0, list(seats), ops, window_ns, DEADLINE_NS)
@@ -96,10 +78,10 @@ def pool(
         made.close()
 
 
-def kernel_ns(variant: tuple[str, str], cpus: list[int], ops: int, folder: Path, seed: int = 1) -> float:
+def kernel_ns(variant: tuple[str, str], cpus: list[int], ops: int, folder: Path) -> float:
     """Nanoseconds per operation of one sample, after an untimed one."""
     warm_ops = WARM_OPS.get(variant[0], lambda value: ops // 10)(param(*variant)[1]["value"])
-    with pool(variant, [cpus], folder, seed) as sample:
+    with pool(variant, [cpus], folder) as sample:
         sample(max(1, warm_ops))
         (answer,) = sample(ops)
     return answer["elapsed_ns"] / answer["ops"]
@@ -122,24 +104,25 @@ def others_s() -> float:
     return ticks / os.sysconf("SC_CLK_TCK") - sum(used.ru_utime + used.ru_stime for used in own)
 
 
-def alternate(ours: Side, theirs: Side, plan: Plan) -> tuple[float, float, list[float]]:
-    """Both medians, and the ratio of each pair; who comes first is swapped with each."""
+def alternate(ours: Side, theirs: Side, plan: Plan) -> Taken:
+    """Pairs, taken in turns; who comes first is swapped with each, taken again or not."""
     found: list[tuple[float, float]] = []
-    again = 0
+    again = disturbed = 0
     while len(found) < plan.least or (len(found) < plan.most and not narrow([a / b for a, b in found])):
         began, before = time.monotonic(), others_s()
         if (len(found) + again) % 2:
             second, first = theirs(), ours()
         else:
             first, second = ours(), theirs()
-        if again < plan.most and others_s() - before > OTHERS * (time.monotonic() - began):
+        busy = others_s() - before > OTHERS * (time.monotonic() - began)
+        if busy and again < plan.least:
             again += 1
-        else:
-            found.append((first, second))
-    if again:
-        print(f"  {again} pairs taken again: other work ran", file=sys.stderr)
+            time.sleep(again)  # other work may end
+            continue
+        found.append((first, second))
+        disturbed += busy
     ours_median, theirs_median = (statistics.median(side) for side in zip(*found, strict=True))
-    return ours_median, theirs_median, [a / b for a, b in found]
+    return Taken(ours_median, theirs_median, [a / b for a, b in found], disturbed)
 
 
 def narrow(ratios: list[float]) -> bool:
@@ -156,7 +139,7 @@ def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row
     cpus, told = groups_of(*variant)[-1], ARGUMENTS[kernel](param(*variant)[1]["value"], plan.folder)
     ops = calibrated(variant, cpus, plan)
 
-    def against(command: Callable[[int], list[Any]], seed: int = 1, figure: str = "(.+)", unit_ns: float = 1) -> Any:
+    def against(command: Callable[[int], list[Any]], figure: str = "(.+)", unit_ns: float = 1) -> Taken:
         def theirs(ops: int) -> float:
             found = re.search(figure, output(command(ops)))
             if not found:
@@ -164,27 +147,23 @@ def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row
             return float(found[1]) * unit_ns
 
         enough = max(ops, round(1.1 * plan.target_ns / theirs(ops)))  # at least as long as the kernel's sample
-        return alternate(lambda: kernel_ns(variant, cpus, ops, plan.folder, seed), lambda: theirs(enough), plan)
+        return alternate(lambda: kernel_ns(variant, cpus, ops, plan.folder), lambda: theirs(enough), plan)
 
     def peer(*more: Any) -> Callable[[int], list[Any]]:
         return lambda ops: [program, ops, ",".join(map(str, cpus)), *told, *more]
 
-    row = Row(name, unit, *in_order("C", against(peer())))
-    if row.distance > NEAR and (why := EXPLAINED.get(name)):
-        ratios = against(peer(*why.more), why.seed)[2]
-        closed = abs(statistics.median(ratios) - 1) <= OFF
-        row = row._replace(explained=f"{why.words}: {spread(ratios)}" if closed else "")
+    row = Row(name, unit, "C", against(peer()))
+    if row.taken.distance > NEAR and (why := EXPLAINED.get(name)):
+        changed = against(peer(*why.more))
+        if changed.distance <= OFF:
+            row = row._replace(explained=f"{why.words}: {spread(changed.ratios)}")
     yield row
     for tool in TOOLS.get(name, []):
         if missing := [need for need in tool.needs if not shutil.which(need)]:
             print(f"{name}: {tool.name}: skipped: {missing[0]} is not installed", file=sys.stderr)
             continue
-        taken = against(lambda ops, tool=tool: tool.command(ops, cpus), 1, tool.figure, tool.unit_ns)
-        yield Row(name, unit, *in_order(tool.name, taken))
-
-
-def in_order(peer_name: str, taken: tuple[float, float, list[float]]) -> tuple[float, str, float, list[float]]:
-    return taken[0], peer_name, taken[1], taken[2]
+        taken = against(lambda ops, tool=tool: tool.command(ops, cpus), tool.figure, tool.unit_ns)
+        yield Row(name, unit, tool.name, taken)
 
 
 def gain(program: Path, plan: Plan) -> Row:
@@ -205,36 +184,13 @@ def gain(program: Path, plan: Plan) -> Row:
         return sum(1 / float(process.communicate()[0]) for process in running)
 
     taken = alternate(ours, lambda: rate(both) / rate(both[:1]), plan)
-    return Row(f"{WORK[0]}[{WORK[1]}], two copies against one", "times the rate", *in_order("C", taken))
-
-
-def spread(ratios: list[float]) -> str:
-    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
-    return f"{middle:.3f} ({low:.3f} to {high:.3f})"
-
-
-def table(rows: list[Row]) -> str:
-    head = "variant | unit | kernel | peer | peer's figure | ratio (middle half) | pairs | explained by"
-    lines = [f"| {head} |", "|---|---|--:|---|--:|--:|--:|---|"]
-    for row in rows:
-        words = row.explained or ("**nothing**" if row.distance > OFF else "")
-        cells = [f"`{row.variant}`", row.unit, f"{row.kernel:.5g}", row.peer_name, f"{row.peer:.5g}"]
-        lines.append(f"| {' | '.join([*cells, spread(row.ratios), str(len(row.ratios)), words])} |")
-    return "\n".join(lines)
+    return Row(f"{WORK[0]}[{WORK[1]}], two copies against one", "times the rate", "C", taken)
 
 
 def host_line() -> str:
     kind = {True: "a virtual machine", False: "not virtual", None: "virtual or not: unknown"}[FACTS["virtual"]]
     load = f"load average {os.getloadavg()[0]:.2f} before"
     return f"Host: {FACTS['cpu_model']}, {len(CORES)} cores, Linux {FACTS['kernel']}, {kind}; {load}."
-
-
-def write(text: str) -> None:
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        sys.exit(f"{PAGE.name}: the markers are gone")
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
 def main() -> int:
@@ -244,7 +200,7 @@ def main() -> int:
     options = parser.parse_args()
     rows, host = [], host_line()
     with host_lock(), tempfile.TemporaryDirectory() as built, tempfile.TemporaryDirectory(dir="/dev/shm") as files:
-        plan = Plan(20_000_000, 3, 3, Path(files)) if options.quick else Plan(100_000_000, 9, 61, Path(files))
+        plan = Plan(20_000_000, 3, 3, Path(files)) if options.quick else Plan(100_000_000, 9, 101, Path(files))
         for kernel in [name for name in KERNELS if not options.names or name in options.names]:
             for label in [p["label"] for p in KERNELS[kernel]["params"] if p["scored"]]:
                 if groups_of(kernel, label):
@@ -258,7 +214,7 @@ def main() -> int:
     print(text)
     if not options.quick and not options.names:
         write(text)
-    return 1 if any(row.distance > OFF and not row.explained for row in rows) else 0
+    return 1 if any(row.taken.distance > OFF and not row.explained for row in rows) else 0
 
 
 if __name__ == "__main__":

@@ -50,19 +50,18 @@ TOOLS: dict[str, list[Tool]] = {
 
 
 class Explanation(NamedTuple):
-    """Why a row may be off, and what is changed so that it must agree: the kernel's seed, or what the peer is told."""
+    """Why a row may be off, and what the peer is told besides so that it must agree."""
 
     words: str
-    seed: int = 1
-    more: tuple[Any, ...] = ()
+    more: tuple[Any, ...]
 
 
 EXPLAINED: dict[str, Explanation] = {
     "file_create": Explanation("the kernel's 64 sizes are 15002 bytes in the mean; a peer with 64 sizes", more=(64,)),
-    "mem_chase[set=256K]": Explanation(
-        "with the seed 1, 6.4 % of the loads repeat the stride that the same one of the loop's eight load instructions "
-        "had before (0.02 % after a shuffle), which a stride prefetcher follows; the kernel with the seed 2",
-        seed=2,
+    "switch_pipe[place=other]": Explanation(
+        "before each sample the kernel waits until what earlier work freed is gone (two RCU grace periods: "
+        "docs/decisions/0003), and idle CPUs then stop their tick; a peer that waits too",
+        more=(2,),
     ),
     "mem_chase[set=32M]": Explanation(
         "the kernel reads the set in address order, twice, before each sample, which leaves a part of it in the "
