@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -37,14 +36,6 @@ def native() -> Any:
     return _native
 
 
-def nanoseconds(text: str) -> int:
-    """ "90", "90s", "10m" or "1h" in nanoseconds."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", text.strip())
-    if not match:
-        raise UsageError("budget", f"{text!r} is no duration: write 90s, 10m or 1h", "--budget")
-    return round(float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"] * 1e9)
-
-
 def names(text: str | None) -> list[str] | None:
     """The names of a list with commas; None where none was given."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
@@ -76,6 +67,7 @@ def run(
     native()
     from cpubench.host.cpulist import parse_cpulist
     from cpubench.measure import runner
+    from cpubench.measure.profiles import nanoseconds
     from cpubench.report.progress import progress
 
     fixed = (families, copies, cpus, out, budget, seed)

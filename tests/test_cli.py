@@ -14,8 +14,9 @@ import pytest
 
 import cpubench as package
 from cpubench.analysis.reference import make_reference
-from cpubench.cli import main, nanoseconds
+from cpubench.cli import main
 from cpubench.errors import UsageError
+from cpubench.measure.profiles import nanoseconds
 from cpubench.results.load import load_run
 
 COMMANDS = ["run", "list", "score", "validate", "export", "reference"]

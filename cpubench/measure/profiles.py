@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from cpubench.errors import UsageError
 
 SAMPLE_NS = 20_000_000  # averages over the duty cycles of clock and power control (Intel PL1, AMD PPT: milliseconds)
 
@@ -28,3 +31,11 @@ PROFILES = {
     "standard": Profile(3, 16, 60, 20_000, 570 * 10**9, shown=True, strict=False),
     "strict": Profile(4, 16, 200, 10_000, 3600 * 10**9, shown=True, strict=True),
 }
+
+
+def nanoseconds(text: str) -> int:
+    """ "90", "90s", "10m" or "1h" in nanoseconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", text.strip())
+    if not match:
+        raise UsageError("budget", f"{text!r} is no duration: write 90s, 10m or 1h", "--budget")
+    return round(float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"] * 1e9)
