@@ -52,7 +52,8 @@ struct cb_pool *cb_pool_new(const char *program, const char *target, const char 
 /* All copies are one process group, so that one kill reaches them and their children. */
 static int start(struct cb_pool *p, int seat) {
     char fd[16], index[16], block[16];
-    snprintf(fd, sizeof fd, "%d", 3);
+    int given = p->board_fd == 3 ? 4 : 3; /* dup2 to itself keeps close-on-exec before glibc 2.29 */
+    snprintf(fd, sizeof fd, "%d", given);
     snprintf(index, sizeof index, "%d", seat);
     snprintf(block, sizeof block, "%d", getpid());
     char *argv[] = {"cpubench-copy", "seat", fd, index, block, NULL};
@@ -66,7 +67,7 @@ static int start(struct cb_pool *p, int seat) {
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&how);
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", 0, 0);
-    posix_spawn_file_actions_adddup2(&files, p->board_fd, 3); /* also clears close-on-exec where it is 3 already */
+    posix_spawn_file_actions_adddup2(&files, p->board_fd, given);
     posix_spawnattr_setpgroup(&how, p->group);
     posix_spawnattr_setsigmask(&how, &none);
     posix_spawnattr_setsigdefault(&how, &all); /* faulthandler of a host Python must not print for us */

@@ -76,6 +76,7 @@ def obtained(copies: pool.Copies, variant: dict[str, Any], scratch: dict[str, An
     if "group" in variant["flags"]:
         found["thread_ops"] = [t["thread_ops"][: len(g)] for t, g in zip(had, variant["groups"], strict=False)]
     if had:
+        found["proven"] = copies.slot(variant) in copies.proven and not copies.losses
         found |= {"checksum": f"{had[0]['checksum']:x}", "counter": sum(t["counter"] for t in had)}
     return found
 

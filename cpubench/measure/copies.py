@@ -26,6 +26,8 @@ class Copies:
     told: dict[int, dict[int, dict[str, Any]]] = field(default_factory=dict)  # slot -> seat -> last answer
     prepare_ns: dict[int, int] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)  # slot -> why it is not prepared
+    proven: set[int] = field(default_factory=set)  # slots whose release proved all their work since they were prepared
+    losses: int = 0  # how often copies were lost, and with them the proof of what every slot had done before
 
     def slot(self, variant: Variant) -> int:
         return self.slots[variant["kernel"], variant["params"]]
@@ -76,12 +78,26 @@ def prepare(copies: Copies) -> None:
             copies.told[slot] = dict(zip(groups, answers, strict=True))
         except OSError as error:
             copies.errors[slot] = reason(error)
-            copies.pool.release(slot)
+            if _is_lost(copies, slot):
+                return prepare(copies)
         except _native.CopyLost as error:  # the pool is new: what was prepared before is lost too
             copies.errors[slot] = str(error)
+            copies.losses += 1
             return prepare(copies)
         copies.prepare_ns[slot] = _native.now_ns() - began
     return None
+
+
+def _is_lost(copies: Copies, slot: int) -> bool:
+    """Whether the copies that had prepared the slot were lost while releasing it after another's failure."""
+    try:
+        copies.pool.release(slot)
+    except OSError:  # the first reason is the one to tell
+        return False
+    except _native.CopyLost:
+        copies.losses += 1
+        return True
+    return False
 
 
 def sample(copies: Copies, variant: Variant, ops: int, window_ns: int, deadline_ns: int) -> list[dict[str, Any]] | None:
@@ -99,6 +115,7 @@ def sample(copies: Copies, variant: Variant, ops: int, window_ns: int, deadline_
         return None
     except _native.CopyLost as error:
         copies.errors[slot] = str(error)
+        copies.losses += 1
         prepare(copies)
         return None
     copies.told[slot].update(zip(seats, answers, strict=True))
@@ -113,10 +130,12 @@ def release(copies: Copies) -> None:
         try:
             for seat, answer in zip(list(copies.told[slot]), copies.pool.release(slot), strict=True):
                 copies.told[slot][seat] |= {k: answer[k] for k in ("checksum", "counter", "thread_ops")}
+            copies.proven.add(slot)
         except OSError as error:
             copies.errors[slot] = reason(error)
         except _native.CopyLost as error:
             copies.errors[slot] = str(error)
+            copies.losses += 1
             return
 
 

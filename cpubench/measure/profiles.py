@@ -36,6 +36,6 @@ PROFILES = {
 def nanoseconds(text: str) -> int:
     """ "90", "90s", "10m" or "1h" in nanoseconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", text.strip())
-    if not match:
+    if not match or float(match[1]) == 0:
         raise UsageError("budget", f"{text!r} is no duration: write 90s, 10m or 1h", "--budget")
     return round(float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"] * 1e9)

@@ -59,6 +59,7 @@ def test_a_block_stores_raw_integers_of_every_cell(tmp_path):
         assert sum(cell.copy_ops) == sum(columns["ops"])
         assert sum(cell.copy_elapsed_ns) == sum(columns["elapsed_ns"])
         assert cell.obtained["cpus"] == v.groups
+        assert cell.obtained["proven"] is True
         assert sum(columns["moved"]) == 0
     one = block.cells[0].samples
     assert one.ops == [5000] * 3
@@ -88,6 +89,7 @@ def test_faults_are_rows_with_reasons_while_the_round_goes_on(tmp_path):
     for cell in block.cells[len(faults) :]:
         assert cell.error is None
         assert cell.samples.round == [0, 1, 2]
+        assert cell.obtained["proven"] is False  # copies were lost, and with them the proof of earlier samples
 
 
 def test_a_hang_is_a_row_after_its_deadline(tmp_path):

@@ -58,11 +58,6 @@ class Explanation(NamedTuple):
 
 EXPLAINED: dict[str, Explanation] = {
     "file_create": Explanation("the kernel's 64 sizes are 15002 bytes in the mean; a peer with 64 sizes", more=(64,)),
-    "switch_pipe[place=other]": Explanation(
-        "before each sample the kernel waits until what earlier work freed is gone (two RCU grace periods: "
-        "docs/decisions/0003), and idle CPUs then stop their tick; a peer that waits too",
-        more=(2,),
-    ),
     "mem_chase[set=32M]": Explanation(
         "the kernel reads the set in address order, twice, before each sample, which leaves a part of it in the "
         "last-level cache, and a sample is less than some laps; a peer that does so too",
