@@ -20,6 +20,7 @@ from cpubench.results.records import Missing, Run
 pytest_plugins = ["pytester"]
 
 SUITES = Path(cpubench.suites.__file__).parent
+CHECKOUT = Path(__file__).parents[2]
 
 
 def as_run(document: dict[str, Any]) -> Run:
@@ -103,11 +104,10 @@ def test_a_session_compares_with_an_exported_file(pytester: pytest.Pytester, exp
     assert "machine_info is different" not in result.stderr.str()
 
 
-@pytest.mark.skipif(not (SUITES.parent / "conftest.py").exists(), reason="no checkout")
 def test_the_compare_program_in_a_checkout_keeps_the_unit_of_operations(exported: Path) -> None:
     (exported / "tests").mkdir()
     for name in ("conftest.py", "pyproject.toml"):  # the latter makes every warning of pytest an error
-        (exported / name).write_text((SUITES.parent / name).read_text())
+        (exported / name).write_text((CHECKOUT / name).read_text())
     assert "OPS (Kops/s)" in compare(exported, "--time-unit=ns", "-k", "file")
 
 

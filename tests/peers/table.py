@@ -20,8 +20,11 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
     "mem_chase": lambda value, folder: [value],
     "test_work": lambda value, folder: [value],
 }
-# Untimed operations before a kernel's sample; else a tenth of the sample's. The chase's peer walks a lap too.
-WARM_OPS: dict[str, Callable[[int], int]] = {"mem_chase": lambda value: value // 64}
+# Untimed operations before a kernel's sample, as many as in its peer; else a tenth of the sample's.
+WARM_OPS: dict[str, Callable[[int], int]] = {
+    "mem_chase": lambda value: value // 64,
+    "switch_pipe": lambda value: 2000,
+}
 MULTIPLE_OF = {"file_create": 64}  # of a sample's operations: any two samples write the same sizes
 
 
