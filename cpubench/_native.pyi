@@ -1,5 +1,7 @@
 from typing import Any
 
+from typing_extensions import disjoint_base
+
 BUILD: dict[str, str]
 
 class CopyLost(RuntimeError): ...
@@ -10,6 +12,7 @@ def die_with(parent: int) -> None: ...
 def private_tmpfs(path: str, size_bytes: int) -> None: ...
 def kernels(hidden: bool = False) -> list[dict[str, Any]]: ...
 
+@disjoint_base
 class Pool:
     seats: list[tuple[int, int]]
     touch_ns: int
