@@ -138,6 +138,8 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
         pool.release(copies)
         for cell, variant in zip(cells, plan["variants"], strict=True):
             slot = copies.slot(variant)
+            if slot in copies.disproven:  # operations that were not done have no time: the row is its error alone
+                cell |= empty_cell(variant)
             cell["obtained"] = obtained(copies, variant, scratch)
             cell["prepare_ns"], cell["error"] = copies.prepare_ns.get(slot, 0), copies.errors.get(slot)
     finally:

@@ -28,7 +28,8 @@ def one_copy(ask: Any, target_ns: int, max_ops: int) -> tuple[int, float] | None
     """(operations, ns per operation) of a batch that lasts ``target_ns``, or None where a sample failed.
 
     ``ask(ops)`` gives a batch's nanoseconds. Grows at most tenfold, and believes a size only when two batches in a row
-    reach the target: one may have been interrupted (nanobench: 86 us of interrupt made 14 us look long enough).
+    reach the target, a single slow operation included: one may have been cold, or interrupted (nanobench: 86 us of
+    interrupt made 14 us look long enough).
     """
     ops, crossed, spent, best_ns = 1, 0, 0.0, 0.0
     while True:
@@ -39,10 +40,10 @@ def one_copy(ask: Any, target_ns: int, max_ops: int) -> tuple[int, float] | None
         each_ns = max(took_ns, 1) / ops
         crossed = crossed + 1 if took_ns >= target_ns else 0
         best_ns = min(best_ns or each_ns, each_ns) if crossed else each_ns
-        if crossed == 2 or (crossed and ops == 1) or spent > LIMIT_NS or (max_ops and ops >= max_ops):
+        if crossed == 2 or spent > LIMIT_NS or (max_ops and ops >= max_ops):
             final = max(1, round(target_ns / best_ns))
             return min(final, max_ops) if max_ops else final, best_ns
-        if not crossed:
+        if not crossed:  # of a crossing the same size is tried again
             ops = min(ops * 10, max(ops + 1, round(1.1 * target_ns / each_ns)))
             ops = min(ops, max_ops) if max_ops else ops
 

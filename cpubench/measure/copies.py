@@ -27,6 +27,7 @@ class Copies:
     prepare_ns: dict[int, int] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)  # slot -> why it is not prepared
     proven: set[int] = field(default_factory=set)  # slots whose release proved all their work since they were prepared
+    disproven: set[int] = field(default_factory=set)  # slots whose release found that work was not done
     losses: int = 0  # how often copies were lost, and with them the proof of what every slot had done before
 
     def slot(self, variant: Variant) -> int:
@@ -133,6 +134,7 @@ def release(copies: Copies) -> None:
             copies.proven.add(slot)
         except OSError as error:
             copies.errors[slot] = reason(error)
+            copies.disproven.add(slot)
         except _native.CopyLost as error:
             copies.errors[slot] = str(error)
             copies.losses += 1

@@ -51,6 +51,9 @@ def open_scratch(parent: Path, need_bytes: int) -> tuple[Path, dict[str, Any]]:
     shm = Path("/dev/shm")
     if not shm.is_dir() or not os.access(shm, os.W_OK | os.X_OK):
         return parent, {"reason": "no tmpfs: it may not be mounted here and /dev/shm is not writable"}
+    kind = file_system(shm)
+    if kind != "tmpfs":  # a container or chroot may have a disk there, which is another quantity
+        return parent, {"reason": f"no tmpfs: it may not be mounted here and /dev/shm is {kind or 'unknown'}"}
     free = os.statvfs(shm)
     if free.f_bavail * free.f_frsize < need_bytes:
         return parent, {"reason": f"/dev/shm has {free.f_bavail * free.f_frsize >> 20} MiB, {need_bytes >> 20} needed"}
@@ -63,6 +66,17 @@ def _obtained(kind: str, folder: Path) -> dict[str, Any]:
     size = os.statvfs(folder)
     return {"file_system": "tmpfs", "tmpfs": kind, "mount_options": mount_options(folder),
             "size_bytes": size.f_blocks * size.f_frsize}  # fmt: skip
+
+
+def file_system(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:
+    """The file system's type of the device that ``folder`` lies on; "" where no mount of it is listed."""
+    device = folder.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        lines = mountinfo.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(" - ")[2].split()[0] for line in lines if line.split()[2] == number), "")
 
 
 def mount_options(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:

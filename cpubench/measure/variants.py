@@ -148,11 +148,11 @@ def held_bytes(variants: Sequence[Variant]) -> int:
 
 
 def fit(variants: Sequence[Variant], memory_bytes: int | None) -> tuple[list[Variant], list[Missing]]:
-    """The variants that fit into half of the memory; the largest are left out first, each with that reason."""
+    """The variants that fit into half of the memory; what is only shown is left out first, then the largest."""
     kept, missing = list(variants), []
     limit = memory_bytes // 2 if memory_bytes is not None else None
     while limit is not None and held_bytes(kept) > limit:
-        largest = max(kept, key=lambda v: (v.held_bytes * len(v.groups), not v.scored))
+        largest = max(kept, key=lambda v: (not v.scored, v.held_bytes * len(v.groups)))
         kept.remove(largest)
         need = largest.held_bytes * len(largest.groups) >> 20
         text = f"needs {need} MiB; all variants together may hold half of the memory, {limit >> 20} MiB"

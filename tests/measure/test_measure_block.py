@@ -2,6 +2,7 @@
 
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,9 +14,10 @@ import msgspec
 import pytest
 from pools import CPUS, KERNELS, groups_of, lived, param
 
+from cpubench.analysis.rates import measured
 from cpubench.measure.block import COLUMNS, add_sample, empty_cell
 from cpubench.measure.child import run_child
-from cpubench.measure.scratch import mount_options
+from cpubench.measure.scratch import file_system, mount_options
 from cpubench.results.load import load_block
 from cpubench.results.records import Plan, Variant
 
@@ -86,6 +88,9 @@ def test_faults_are_rows_with_reasons_while_the_round_goes_on(tmp_path):
     block = run_block(tmp_path, plan_of(variants, samples=3))
     errors = {cell.params: cell.error for cell in block.cells if cell.kernel == "test_fault"}
     assert errors == faults
+    disproven = next(cell for cell in block.cells if cell.params == "how=lost")
+    assert (disproven.copy_ops, disproven.copy_elapsed_ns, disproven.samples.ops) == ([0], [0], [])
+    assert not measured(disproven)  # nothing that could be scored
     for cell in block.cells[len(faults) :]:
         assert cell.error is None
         assert cell.samples.round == [0, 1, 2]
@@ -170,6 +175,26 @@ def test_without_a_private_mount_files_lie_in_dev_shm_and_are_removed(tmp_path):
     place, kind, mode = done.stdout.split()
     assert (kind, mode) == ("dev_shm", "0o700")
     wait_for(lambda: not Path(place).exists())
+
+
+def test_a_disk_at_dev_shm_is_no_tmpfs(tmp_path):
+    """As in some containers: the row is a reason, never a disk's time under the name of tmpfs."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount another folder over /dev/shm")
+    script = (
+        "import pathlib, sys; from cpubench import _native; from cpubench.measure import scratch\n"
+        "def refused(*a): raise PermissionError(1, 'x')\n"
+        "_native.private_tmpfs = refused\n"
+        "print(scratch.open_scratch(pathlib.Path(sys.argv[1]), 1 << 20)[1])"
+    )
+    disk = Path(__file__).parent  # of the checkout or its clone: whatever it is, no tmpfs is assumed
+    if file_system(disk) in ("tmpfs", ""):
+        pytest.skip("the checkout itself lies on tmpfs or on a device that no mount lists")
+    inner = shlex.join([sys.executable, "-I", "-c", script, str(tmp_path)])
+    command = ["unshare", "-m", "sh", "-c", f"mount --bind {shlex.quote(str(disk))} /dev/shm && exec {inner}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert f"/dev/shm is {file_system(disk)}" in done.stdout, done.stderr
+    assert "file_system" not in done.stdout
 
 
 def test_mount_options_are_those_of_the_innermost_mount(tmp_path):

@@ -34,6 +34,17 @@ def test_one_interrupted_batch_does_not_decide():
     assert ops == TARGET_NS / 10
 
 
+def test_one_cold_operation_does_not_decide():
+    """The first took 25 ms (a program read from a disk), the others 0.4 ms."""
+    calls = []
+
+    def ask(ops):
+        calls.append(ops)
+        return 25_000_000 if len(calls) == 1 else ops * 400_000
+
+    assert one_copy(ask, TARGET_NS, 0) == (50, 400_000)
+
+
 def test_growth_is_at_most_tenfold():
     calls = []
 

@@ -91,6 +91,14 @@ def test_the_largest_variants_are_left_out_first_where_memory_is_short():
     assert "file_create@cores" in variants
 
 
+def test_shown_variants_make_room_for_scored_ones():
+    """At 4 GiB and two cores `quick` keeps every scored row, so `standard` must keep them too."""
+    scored, missing = planned(host(cores=2, memory=4 * GIB))
+    assert missing == {}
+    kept, _ = planned(host(cores=2, memory=4 * GIB), profile="standard")
+    assert set(scored) <= set(kept)
+
+
 def test_what_copies_share_is_counted_once():
     variants = [v for v in planned(host(cores=2))[0].values() if v.kernel == "mem_chase" and v.params == "set=256M"]
     assert [v.copies for v in variants] == ["1", "cores"]
