@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from peers.page import OFF, Row, Taken, spread, table, write
-from peers.table import ARGUMENTS, EXPLAINED, MULTIPLE_OF, TOOLS, WARM_OPS
+from peers.table import ARGUMENTS, EXPLAINED, MULTIPLE_OF, REST_S, TOOLS, WARM_OPS
 from pools import CORES, DEADLINE_NS, KERNELS, groups_of, param
 
 from cpubench import _native
@@ -51,11 +51,18 @@ class Plan(NamedTuple):
     folder: Path
 
 
-def output(command: list[Any]) -> str:
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise OSError(f"{Path(str(command[0])).name}: status {done.returncode}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
+def output(command: list[Any], look_s: float | None = None) -> str:
+    """What a program prints; this process sleeps meanwhile, or looks after it every so many seconds."""
+    process = subprocess.Popen([str(word) for word in command], stdout=-1, stderr=-1, text=True)
+    while True:
+        try:
+            out, err = process.communicate(timeout=look_s)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    if process.returncode:
+        raise OSError(f"{Path(str(command[0])).name}: status {process.returncode}: {(err or out).strip()}")
+    return out
 
 
 def build(kernel: str, folder: Path) -> Path:
@@ -84,6 +91,7 @@ def kernel_ns(variant: tuple[str, str], cpus: list[int], ops: int, folder: Path)
     warm_ops = WARM_OPS.get(variant[0], lambda value: ops // 10)(param(*variant)[1]["value"])
     with pool(variant, [cpus], folder) as sample:
         sample(max(1, warm_ops))
+        time.sleep(REST_S.get(variant[0], 0))
         (answer,) = sample(ops)
     return answer["elapsed_ns"] / answer["ops"]
 
@@ -140,9 +148,11 @@ def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row
     cpus, told = groups_of(*variant)[-1], ARGUMENTS[kernel](param(*variant)[1]["value"], plan.folder)
     ops = calibrated(variant, cpus, plan)
 
-    def against(command: Callable[[int], list[Any]], figure: str = "(.+)", unit_ns: float = 1) -> Taken:
+    def against(
+        command: Callable[[int], list[Any]], figure: str = "(.+)", unit_ns: float = 1, look_s: float | None = None
+    ) -> Taken:
         def theirs(ops: int) -> float:
-            found = re.search(figure, output(command(ops)))
+            found = re.search(figure, output(command(ops), look_s))
             if not found:
                 raise OSError(f"no figure in the answer of {command(ops)}")
             return float(found[1]) * unit_ns
@@ -155,7 +165,7 @@ def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row
 
     row = Row(name, unit, "C", against(peer()))
     if row.taken.distance > NEAR and (why := EXPLAINED.get(name)):
-        changed = against(peer(*why.more))
+        changed = against(peer(*why.more), look_s=why.look_s)
         if changed.distance <= OFF:
             row = row._replace(explained=f"{why.words}: {spread(changed.ratios)}")
     yield row

@@ -21,10 +21,8 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
     "test_work": lambda value, folder: [value],
 }
 # Untimed operations before a kernel's sample, as many as in its peer; else a tenth of the sample's.
-WARM_OPS: dict[str, Callable[[int], int]] = {
-    "mem_chase": lambda value: value // 64,
-    "switch_pipe": lambda value: 2000,
-}
+WARM_OPS: dict[str, Callable[[int], int]] = {"mem_chase": lambda value: value // 64}
+REST_S = {"switch_pipe": 0.2}  # between them and the sample, as in its peer, which says why
 MULTIPLE_OF = {"file_create": 64}  # of a sample's operations: any two samples write the same sizes
 
 
@@ -53,14 +51,20 @@ TOOLS: dict[str, list[Tool]] = {
 
 
 class Explanation(NamedTuple):
-    """Why a row may be off, and what the peer is told besides so that it must agree."""
+    """Why a row may be off, and how the peer is run so that it must agree."""
 
     words: str
-    more: tuple[Any, ...]
+    more: tuple[Any, ...] = ()  # what it is told besides
+    look_s: float | None = None  # how often the process that started it wakes up
 
 
 EXPLAINED: dict[str, Explanation] = {
     "file_create": Explanation("the kernel's 64 sizes are 15002 bytes in the mean; a peer with 64 sizes", more=(64,)),
+    "switch_pipe[place=other]": Explanation(
+        "the process that waits for the copies wakes up every 10 ms, and that alone makes another core wake sooner; a "
+        "peer whose parent does so too",
+        look_s=0.01,
+    ),
     "mem_chase[set=32M]": Explanation(
         "the kernel reads the set in address order, twice, before each sample, which leaves a part of it in the "
         "last-level cache, and a sample is less than some laps; a peer that does so too",
