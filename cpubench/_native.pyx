@@ -102,7 +102,18 @@ BUILD = {"compiler": CB_COMPILER.decode(), "flags": CB_FLAGS.decode(), "link": C
 
 
 class CopyLost(RuntimeError):
-    """A copy crashed, was killed or passed its deadline. Every copy was started anew: nothing is prepared any more."""
+    """A copy crashed, was killed or passed its deadline. Every copy was started anew: nothing is prepared any more.
+
+    ``seat`` is that of the copy that ended, which need not be one that was asked; None where a deadline passed.
+    """
+
+    def __init__(self, reason, seat=None):
+        super().__init__(reason)
+        self.seat = seat
+
+
+class PoolBroken(RuntimeError):
+    """The copies could not be started again: there is nothing left to ask."""
 
 
 def now_ns() -> int:
@@ -260,6 +271,7 @@ cdef class Pool:
                 self._check_signals()
         if rc == 0:
             return
+        lost = self.pool.lost_seat if rc == -_errno.ECHILD else None
         if rc == -_errno.ECHILD:
             cpu = self.seats[self.pool.lost_seat][0]
             code = os.waitstatus_to_exitcode(self.pool.lost_status)
@@ -268,8 +280,11 @@ cdef class Pool:
         else:
             reason = f"{name}: no answer within {deadline_ns / 1e9:.3g} s"
         cb_pool_kill(self.pool)
-        self._fill()
-        raise CopyLost(reason)
+        try:
+            self._fill()
+        except OSError as error:
+            raise PoolBroken(f"{reason}; no new copies: {error.strerror}") from None
+        raise CopyLost(reason, lost)
 
     cdef _check_signals(self):
         try:

@@ -48,7 +48,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("--profile", default="standard", show_default=True, metavar="NAME", help="quick, standard or strict.")
+@click.option("--profile", metavar="NAME", help="quick, standard or strict.  [default: standard]")
 @click.option("--families", metavar="F,..", help="Measure these families only.")
 @click.option("--copies", metavar="C,..", help="Of 1, cores and cpus.")
 @click.option("--cpus", metavar="LIST", help="Measure on these logical CPUs only, such as 0-3,8.")
@@ -60,8 +60,8 @@ def cli() -> None:
 @click.option("--strict", is_flag=True, help="Exit with 3 where the result is not publishable.")
 @as_json
 def run(
-    profile: str, families: str | None, copies: str | None, cpus: str | None, workdir: Path | None, out: Path | None,
-    resume: Path | None, budget: str | None, seed: int | None, strict: bool, json_: bool,
+    profile: str | None, families: str | None, copies: str | None, cpus: str | None, workdir: Path | None,
+    out: Path | None, resume: Path | None, budget: str | None, seed: int | None, strict: bool, json_: bool,
 ) -> int:  # fmt: skip
     """Measure this host: one folder with the run file and all evidence."""
     native()
@@ -70,7 +70,7 @@ def run(
     from cpubench.measure.profiles import nanoseconds
     from cpubench.report.progress import progress
 
-    fixed = (families, copies, cpus, out, budget, seed)
+    fixed = (profile, families, copies, cpus, out, budget, seed)
     if resume is not None:
         if any(value is not None for value in fixed):
             raise UsageError("usage", "the plan of the run stays as it is: only --workdir may be given too", "--resume")
@@ -81,7 +81,7 @@ def run(
         except ValueError as error:
             raise UsageError("cpu", str(error), "--cpus") from None
         options = runner.Options(
-            profile, names(families), names(copies), None, chosen, workdir, out,
+            profile or "standard", names(families), names(copies), None, chosen, workdir, out,
             None if budget is None else nanoseconds(budget), seed,
         )  # fmt: skip
         folder = runner.run(options, progress(sys.stderr))
@@ -162,7 +162,7 @@ def score(runs: Sequence[Path], scenario: str, reference: Path | None, strict: b
 @click.argument("path", metavar="RUN", type=FOLDER)
 @as_json
 def validate(path: Path, json_: bool) -> None:
-    """Check a run folder or run file: form, hashes, and that its files agree."""
+    """Check a run folder or run file: form, hashes, and that plan and blocks beside it agree."""
     from cpubench.results.load import validate as validate_run
 
     found = validate_run(path)
@@ -192,10 +192,12 @@ def export(path: Path, form: str, output: Path) -> None:
 @click.option("--description", default="", help="One sentence on the machine.")
 def reference(path: Path, output: Path, name: str, description: str) -> None:
     """Make a reference of a run: the scale on which others are 1000 when equal to it."""
-    from cpubench.analysis.reference import make_reference
+    from cpubench.analysis.reference import load_reference, make_reference
     from cpubench.results.load import load_run
 
-    _write(output, json.dumps(make_reference(load_run(path), name, description), indent=1) + "\n")
+    loaded, shipped = load_run(path), load_reference()
+    wanted = shipped["variants"] if shipped["suite"] == loaded.plan.suite else ()
+    _write(output, json.dumps(make_reference(loaded, name, description, wanted), indent=1) + "\n")
 
 
 def _write(output: Path, text: str) -> None:
@@ -206,8 +208,9 @@ def _write(output: Path, text: str) -> None:
         return
     try:
         write_atomic(output, text.encode())
-    except OSError as error:
-        raise UsageError("write", f"cannot be written: {error.strerror}", str(output)) from None
+    except (OSError, ValueError) as error:  # the latter: a name such as "." or "/"
+        reason = getattr(error, "strerror", None) or "it is no file name"
+        raise UsageError("write", f"cannot be written: {reason}", str(output)) from None
 
 
 def _interrupt(number: int, frame: Any) -> None:
@@ -228,18 +231,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     json_ = "--json" in given
     for number in STOPS:
-        signal.signal(number, _interrupt)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP, and a script's `&` SIGINT
+            signal.signal(number, _interrupt)
     try:
         return cli.main(given, prog_name="cpubench", standalone_mode=False) or 0
     except UsageError as error:
         _complain(error.code, error.text, error.where, json_)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 2
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         _complain("usage", error.format_message(), context.command_path if context else "", json_)
     except (KeyboardInterrupt, click.Abort):
-        _complain("interrupted", "interrupted; what was measured is saved, `cpubench run --resume` goes on", "", json_)
+        _complain("interrupted", "interrupted; finished passes are kept in the run folder, if there are any", "", json_)
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()  # or the interpreter complains of it at exit
-        return 141
     return 2

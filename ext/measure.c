@@ -96,8 +96,8 @@ void cb_measure(struct cb_ctx *ctx, const struct cb_order *order, struct cb_boar
     int rc = before(ctx, order->ops);
     rc = hook(rc, ctx->kernel->warm, ctx); /* last: what before() touched may have evicted the set */
     a->hook_ns = cb_now_ns() - entered;
-    evidence(a, (uint64_t)-1);
     uint64_t start_ns = agree(board, rc);
+    evidence(a, (uint64_t)-1); /* in the 30 us before the start: waiting for slower copies is not the sample's */
     if (start_ns) {
         while (cb_now_ns() < start_ns) cb_pause();
         a->cpu_first = sched_getcpu();

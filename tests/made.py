@@ -70,15 +70,15 @@ def true_ns(variant: r.Variant) -> float:
 
 def made_cell(variant: r.Variant, samples: int, factor: float) -> dict[str, Any]:
     """``factor`` multiplies the time of an operation."""
-    elapsed = SAMPLE_NS * len(variant.groups)
     ops = max(1, round(SAMPLE_NS / (true_ns(variant) * factor)))
+    # One operation more or less is the step of ops; the time carries the exact factor, so that truth is exact.
+    exact = round(ops * true_ns(variant) * factor)
+    elapsed = exact * len(variant.groups)
     columns = {name: [0] * samples for name in msgspec.structs.asdict(_EMPTY)}
     columns |= {
         "round": list(range(samples)), "wall_ns": [SAMPLE_NS] * samples, "ops": [ops * len(variant.groups)] * samples,
         "elapsed_ns": [elapsed] * samples, "cpu_ns": [elapsed] * samples, "overlap_ppm": [1_000_000] * samples,
     }  # fmt: skip
-    # One operation more or less is the step of ops; the time carries the exact factor, so that truth is exact.
-    exact = round(ops * true_ns(variant) * factor)
     return {
         "kernel": variant.kernel, "params": variant.params, "copies": variant.copies,
         "obtained": {"cpus": variant.groups}, "samples": columns, "prepare_ns": 1000, "error": None,
@@ -127,7 +127,8 @@ def made_run(
             "environment": {}, "rounds": [order] * samples, "cells": cells, "windows": [],
         }))  # fmt: skip
     return sealed({
-        "schema": "cpubench.run/1", "plan": msgspec.to_builtins(the_plan), "host": {"hostname": "made", "cpu": "made"},
+        "schema": "cpubench.run/1", "plan": msgspec.to_builtins(the_plan),
+        "host": {"hostname": "made", "cpu_model": "made CPU"},
         "imported": {"numpy": "2"}, "passes": [{"index": b["index"], "blocks": [b]} for b in blocks],
         "stopped": {"by": "target", "passes": passes, "half_width_ppm": 20_000}, "notes": [],
     })  # fmt: skip

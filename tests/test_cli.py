@@ -109,7 +109,7 @@ def test_durations(text, ns):
     assert nanoseconds(text) == ns
 
 
-@pytest.mark.parametrize("text", ["", "0", "0.0m", "m", "-3s", "1d", "1e3", "nan"])
+@pytest.mark.parametrize("text", ["", "0", "0.0m", "0.0000000001", "99999999999h", "m", "-3s", "1d", "1e3", "nan"])
 def test_no_durations(text):
     with pytest.raises(UsageError, match="no duration"):
         nanoseconds(text)

@@ -39,6 +39,7 @@ def _faults(
     if plan.divisor.kind == "granted_cpu":
         text = f"a quota grants {plan.divisor.n:g} CPUs; what the machine does with them is not what it does without"
         faults.append(note("granted_cpu", text, "plan.divisor"))
+    faults += _of_host(run)
     if rates.passes < MIN_PASSES:
         faults.append(note("passes", f"{MIN_PASSES} passes are needed; the run has {rates.passes}", "passes"))
     unknown = [name for name in scored_names(plan) if name not in reference.variants]
@@ -47,10 +48,27 @@ def _faults(
         faults.append(note("not_in_reference", text, f"reference {reference.name}"))
     for where, measures in composites.items():
         for measure, made in measures.items():
+            if where == "headline" and made["value"] is None and not gone and measure != "per_watt":
+                faults.append(note("no_headline", f"no {measure}: {made['reason']}", where))
             left_out = rates.passes - made["passes"]
             if made["value"] is not None and left_out / rates.passes > MAX_LEFT_OUT:
                 text = f"{left_out} of {rates.passes} passes lack a row and are left out"
                 faults.append(note("left_out", text, f"{where} {measure}"))
+    return faults
+
+
+def _of_host(run: Run) -> list[Note]:
+    """What the CPUs of the run say against its per-core numbers."""
+    listed = run.host.get("cores")
+    cores = [core for core in listed if isinstance(core, list)] if isinstance(listed, list) else []
+    used, there = len(run.plan.cpus), sum(map(len, cores))
+    faults = []
+    if used < there:
+        text = f"{used} of {there} CPUs were measured: they had the caches and the power of all to themselves"
+        faults.append(note("subset", text, "plan.cpus"))
+    if run.plan.divisor.kind == "vcpu" and any(len(core) > 1 for core in cores):
+        text = "this virtual machine shows hardware threads: its cores are not the vcpus of one that hides them"
+        faults.append(note("vcpu_threads", text, "plan.divisor"))
     return faults
 
 
@@ -59,6 +77,9 @@ def _remarks(run: Run, reference: Reference, rates: Rates, gone: Mapping[str, st
     if run.plan.divisor.kind != reference.divisor_kind:
         text = f"per {run.plan.divisor.kind} here, per {reference.divisor_kind} in the reference: only a scale"
         remarks.append(note("divisor_kind", text, f"reference {reference.name}"))
+    if run.host.get("virtual", False) is None:
+        text = "nobody can say whether this is a virtual machine; its cores count as physical"
+        remarks.append(note("virtual_unknown", text, "plan.divisor"))
     if run.plan.profile == "quick":
         remarks.append(note("estimate", "the profile quick makes estimates", "plan.profile"))
     if run.stopped.by == "interrupted":

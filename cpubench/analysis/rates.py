@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import truediv
@@ -57,14 +58,10 @@ def measured(cell: Cell) -> bool:
 def divisors(plan: Plan) -> dict[str, float]:
     """Cores (or vcpus) that the copies of each ``cores`` variant occupy; under a quota, the CPUs granted to them.
 
-    A quota is for the whole machine, so a variant that leaves cores idle (groups that do not fit) gets its part of
-    the grant: granted * divisor / cores planned, the cores planned being the largest divisor of the plan.
+    A quota binds a variant only where its copies occupy more cores than are granted.
     """
-    cores = {v.key: float(v.divisor) for v in plan.variants if v.copies == "cores"}
-    if plan.divisor.kind != "granted_cpu" or not cores:
-        return cores
-    planned = max(cores.values())
-    return {key: plan.divisor.n * divisor / planned for key, divisor in cores.items()}
+    granted = plan.divisor.n if plan.divisor.kind == "granted_cpu" else math.inf
+    return {v.key: min(float(v.divisor), granted) for v in plan.variants if v.copies == "cores"}
 
 
 def scored_names(plan: Plan) -> dict[str, Variant]:

@@ -32,7 +32,7 @@ def score(
     weights: Mapping[str, Scenario] | None = None,
     flags: Mapping[str, list[str]] | None = None,
 ) -> Json:
-    """The score document (design.md section 7): points (1000 = reference) with 95 % intervals, rows and notes.
+    """The score document: points (1000 = reference) with 95 % intervals, rows and notes.
 
     ``weights`` are the scenarios to pick from, by default the shipped ones; ``flags`` badges by variant key. The
     reference says which rows are scored. Passes without a cap count; what a cap does is measured in windows.

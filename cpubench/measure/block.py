@@ -21,6 +21,8 @@ from cpubench.measure.scratch import guard, open_scratch
 from cpubench.results.files import canonical, sealed, write_atomic
 
 SUMS = ("ops", "elapsed_ns", "hook_ns", "cpu_ns", "run_delay_ns", "nvcsw", "nivcsw", "minflt", "majflt")
+# A kernel without CONFIG_SCHED_INFO, or no /proc, has no such file; the copies then read 0.
+RUN_DELAY_TOLD = os.access("/proc/self/schedstat", os.R_OK)
 COLUMNS = ("round", "wall_ns", *SUMS, "moved", "overlap_ppm", "cpu_first", "cpu_last")
 
 
@@ -56,6 +58,8 @@ def add_sample(cell: dict[str, Any], number: int, answers: list[dict[str, Any]])
     row["moved"] = sum(not a["cpu"] == a["cpu_first"] == a["cpu_last"] for a in answers)
     if len(answers) == 1:
         row |= {"cpu_first": answers[0]["cpu_first"], "cpu_last": answers[0]["cpu_last"]}
+    if not RUN_DELAY_TOLD:
+        del row["run_delay_ns"]  # an empty column: not known, where 0 would say that nobody waited
     for name, value in row.items():
         cell["samples"][name].append(value)
     for i, a in enumerate(answers):
@@ -165,8 +169,9 @@ def main(arguments: list[str]) -> int:
         guard(Path(folder))
         plan = json.loads(Path(plan_file).read_bytes())
         write_atomic(Path(out), canonical(measure(plan, int(index), cap, Path(folder), int(started_ns))))
-    except OSError as error:
-        print(f"{error.filename or 'block'}: {os.strerror(error.errno) if error.errno else error}", file=sys.stderr)
+    except (OSError, _native.PoolBroken) as error:
+        where = getattr(error, "filename", None) or "block"
+        print(f"{where}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 1
     return 0
 

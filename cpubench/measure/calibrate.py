@@ -7,7 +7,6 @@ as for a block.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from pathlib import Path
@@ -81,7 +80,8 @@ def calibrate(draft: dict[str, Any], folder: Path) -> dict[str, Any]:
         for variant in sorted(draft["variants"], key=lambda v: v["copies"] != "1"):
             size = _size(copies, variant, draft["sample_ns"], each)
             if size is None:
-                errors[pool.key(variant)] = copies.errors[copies.slot(variant)]
+                lost = "a copy that was not at work was lost while this was calibrated"
+                errors[pool.key(variant)] = copies.errors.get(copies.slot(variant), lost)
             else:
                 sizes[pool.key(variant)] = size
         pool.release(copies)
@@ -121,8 +121,9 @@ def main(arguments: list[str]) -> int:
         _native.die_with(int(parent))
         guard(Path(folder))
         write_atomic(Path(out), canonical(calibrate(json.loads(Path(draft_file).read_bytes()), Path(folder))))
-    except OSError as error:
-        print(f"{error.filename or 'calibrate'}: {os.strerror(error.errno) if error.errno else error}", file=sys.stderr)
+    except (OSError, _native.PoolBroken) as error:
+        where = getattr(error, "filename", None) or "calibrate"
+        print(f"{where}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 1
     return 0
 

@@ -14,6 +14,9 @@ from cpubench import _native
 from cpubench.errors import UsageError
 
 STOP_S = 5.0
+PACKAGES = Path(__file__).resolve().parents[2]  # where this very package is, be it a user's own site folder
+# -I keeps the working folder and the environment out, and with them installs by --user or PYTHONPATH.
+START = "import runpy, sys; sys.path.append(sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1), run_name='__main__')"
 
 
 def run_child(module: str, arguments: list[str], workdir: Path, rng: random.Random) -> None:
@@ -26,7 +29,18 @@ def run_child(module: str, arguments: list[str], workdir: Path, rng: random.Rand
     # The size of the environment moves the stack, and with it up to several per cent of time (Mytkowicz, ASPLOS 2009):
     # each block draws its own.
     environment = {**os.environ, "CPUBENCH_PADDING": "x" * rng.randrange(4096)}
-    command = [sys.executable, "-I", "-m", module, *arguments, scratch, str(_native.now_ns()), str(os.getpid())]
+    command = [
+        sys.executable,
+        "-I",
+        "-c",
+        START,
+        str(PACKAGES),
+        module,
+        *arguments,
+        scratch,
+        str(_native.now_ns()),
+        str(os.getpid()),
+    ]
     child = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True, errors="replace", start_new_session=True,

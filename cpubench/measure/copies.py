@@ -107,7 +107,7 @@ def sample(copies: Copies, variant: Variant, ops: int, window_ns: int, deadline_
     After a copy was lost every other slot is prepared again, so that the round can go on.
     """
     slot, seats = copies.slot(variant), copies.seats_of(variant)
-    if slot in copies.errors:
+    if slot in copies.errors or slot not in copies.told:
         return None
     try:
         answers = copies.pool.sample(slot, seats, ops, window_ns, deadline_ns)
@@ -115,8 +115,11 @@ def sample(copies: Copies, variant: Variant, ops: int, window_ns: int, deadline_
         copies.errors[slot] = reason(error)
         return None
     except _native.CopyLost as error:
-        copies.errors[slot] = str(error)
         copies.losses += 1
+        # An idle copy that ended (the OOM killer takes the largest, a spawn parent) is no fault of the variant at work:
+        # that loses this sample, and the next round has it again.
+        if error.seat is None or error.seat in seats:
+            copies.errors[slot] = str(error)
         prepare(copies)
         return None
     copies.told[slot].update(zip(seats, answers, strict=True))

@@ -36,6 +36,7 @@ PROFILES = {
 def nanoseconds(text: str) -> int:
     """ "90", "90s", "10m" or "1h" in nanoseconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", text.strip())
-    if not match or float(match[1]) == 0:
+    ns = round(float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"] * 1e9) if match else 0
+    if not 0 < ns < 2**63:  # 0 would mean none at all, and the file holds 64 bits
         raise UsageError("budget", f"{text!r} is no duration: write 90s, 10m or 1h", "--budget")
-    return round(float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"] * 1e9)
+    return ns

@@ -23,7 +23,7 @@ MEASURES = {
     "per_core": "per core", "speed": "speed", "equal_weights": "equal weights",
     "scaling_efficiency": "scaling eff.", "per_watt": "per watt",
 }  # fmt: skip
-REASONS = {"no_meter": "no meter that reads watts"}
+REASONS = {"no_meter": "this version reads no meter"}
 
 
 def show_score(doc: Json, out: IO[str]) -> None:
@@ -62,7 +62,7 @@ def show_list(kernels: Sequence[Json], out: IO[str]) -> None:
 def _show_one(doc: Json, console: Console) -> None:
     kind, cores = doc["divisor"]["kind"], doc["divisor"]["n"]
     host = ", ".join(
-        shown(doc["host"][key], 40) for key in ("hostname", "cpu") if isinstance(doc["host"].get(key), str)
+        shown(doc["host"][key], 40) for key in ("hostname", "cpu_model") if isinstance(doc["host"].get(key), str)
     )
     title = f"{host}: " if host else ""
     console.print(

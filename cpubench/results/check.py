@@ -16,7 +16,8 @@ from cpubench.results import records as r
 from cpubench.results.files import content_hash
 
 _COLUMNS = r.Samples.__struct_fields__
-_ONE_COPY = {"cpu_first", "cpu_last"}  # empty where several copies ran
+# Empty where several copies ran; where the kernel does not tell.
+_MAY_BE_EMPTY = {"cpu_first", "cpu_last", "run_delay_ns"}
 
 
 def check_seal(document: dict[str, Any], place: str = "") -> None:
@@ -80,6 +81,7 @@ def check_block(block: r.Block, plan: r.Plan | None = None, place: str = "") -> 
         failed = cell.error is not None and not cell.copy_ops and not cell.copy_elapsed_ns
         if not failed:
             _check_copies(cell.copy_ops, cell.copy_elapsed_ns, copies, here)
+            _check_sums(cell, here)
     rows = {key[:2] for key in planned or ()}
     for number, window in enumerate(block.windows):
         for at, part in enumerate(window.cells):
@@ -104,7 +106,7 @@ def _check_samples(samples: r.Samples, place: str) -> None:
     length = len(samples.round)
     for name in _COLUMNS:
         column = getattr(samples, name)
-        if len(column) != length and not (name in _ONE_COPY and not column):
+        if len(column) != length and not (name in _MAY_BE_EMPTY and not column):
             raise UsageError(
                 "length", f"{name} has {len(column)} values, round has {length}", f"{place}.samples.{name}"
             )
@@ -117,6 +119,14 @@ def _check_copies(ops: list[int], elapsed_ns: list[int], copies: int | None, pla
         if len(column) != wanted:
             raise UsageError("length", f"{name} has {len(column)} values for {wanted} copies", f"{place}.{name}")
     _check_elapsed(ops, elapsed_ns, f"{place}.copy_elapsed_ns")
+
+
+def _check_sums(cell: r.Cell, place: str) -> None:
+    """The copies and the samples tell the same operations: one is scored, the other is shown by pytest-benchmark."""
+    for name in ("ops", "elapsed_ns"):
+        by_copy, by_sample = sum(getattr(cell, f"copy_{name}")), sum(getattr(cell.samples, name))
+        if by_copy != by_sample:
+            raise UsageError("sums", f"copy_{name} add up to {by_copy}, samples.{name} to {by_sample}", place)
 
 
 def _check_elapsed(ops: Sequence[int], elapsed_ns: Sequence[int], place: str) -> None:

@@ -83,7 +83,12 @@ def validate(path: Path) -> dict[str, Any]:
 
 def run_file(path: Path) -> Path:
     """The ``run.json`` that ``path`` is, or that the folder ``path`` holds."""
-    if not path.is_dir():
+    try:
+        folder = path.is_dir()
+    except (OSError, ValueError) as error:  # no permission, a name that is too long, a NUL in it
+        reason = getattr(error, "strerror", None) or str(error)
+        raise located(path, UsageError("unreadable", f"cannot be read: {reason}")) from None
+    if not folder:
         return path
     if (path / "run.json").exists():
         return path / "run.json"
@@ -109,6 +114,8 @@ def typed(document: dict[str, Any], schema: str, record: type[T]) -> T:
         raise UsageError("record", text or place, place.strip("`") if text else "$") from None
     except RecursionError:
         raise UsageError("nested", "is nested too deeply") from None
+    except UnicodeError:  # half a surrogate pair, which JSON can spell
+        raise UsageError("text", "holds text that is no Unicode", "$") from None
 
 
 def _check_seals(document: dict[str, Any]) -> None:

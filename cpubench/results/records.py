@@ -98,9 +98,9 @@ class Samples(Struct, frozen=True, kw_only=True):
     wall_ns: list[Count]  # first start to last end
     ops: list[Count]
     elapsed_ns: list[Count]  # inside run() only
-    hook_ns: list[Count]  # inside before() and after(), between the batches
+    hook_ns: list[Count]  # inside warm(), before() and after(), clock stopped
     cpu_ns: list[Count]  # CLOCK_THREAD_CPUTIME_ID of the threads that called run()
-    run_delay_ns: list[Count]  # runnable but waiting for a CPU (schedstat)
+    run_delay_ns: list[Count]  # runnable but waiting for a CPU (schedstat); empty where the kernel does not tell
     nvcsw: list[Count]
     nivcsw: list[Count]
     minflt: list[Count]

@@ -68,6 +68,8 @@ def test_divisor_is_the_cores_of_the_copies_or_their_part_of_the_quota() -> None
     assert divisors(run.plan)["mem_chase[set=16K]@cores"] == 6
     granted = msgspec.structs.replace(run.plan, divisor=Divisor("granted_cpu", 1.5))
     assert divisors(granted)["mem_chase[set=16K]@cores"] == 1.5
-    some = [v for v in made_variants(5) if v.copies == "cores"]  # groups of two leave one of five cores idle
+    some = [
+        v for v in made_variants(5) if v.copies == "cores"
+    ]  # groups of two leave one of five cores idle: the quota binds all the same
     assert {v.name: v.divisor for v in some}["lock_mutex[cs=200ns]"] == 4
-    assert divisors(msgspec.structs.replace(granted, variants=some))["lock_mutex[cs=200ns]@cores"] == 1.5 * 4 / 5
+    assert divisors(msgspec.structs.replace(granted, variants=some))["lock_mutex[cs=200ns]@cores"] == 1.5

@@ -12,9 +12,12 @@ from pathlib import Path
 import made
 import msgspec
 import pytest
-from pools import CPUS, KERNELS, groups_of, lived, param
+from pools import CPUS, KERNELS, children, groups_of, lived, param
 
+from cpubench import _native
 from cpubench.analysis.rates import measured
+from cpubench.measure import copies as pool
+from cpubench.measure import programs
 from cpubench.measure.block import COLUMNS, add_sample, empty_cell
 from cpubench.measure.child import run_child
 from cpubench.measure.scratch import file_system, mount_options
@@ -95,6 +98,41 @@ def test_faults_are_rows_with_reasons_while_the_round_goes_on(tmp_path):
         assert cell.error is None
         assert cell.samples.round == [0, 1, 2]
         assert cell.obtained["proven"] is False  # copies were lost, and with them the proof of earlier samples
+
+
+def test_an_idle_copy_that_ends_is_not_the_fault_of_the_variant_at_work(tmp_path):
+    """As the OOM killer does it: the idle parent of known size is killed while another kernel works."""
+    parent = variant("spawn_fork_exec", "rss=8M", ops=1)
+    work = variant(*WORK, ops=10)
+    document = [msgspec.to_builtins(parent), msgspec.to_builtins(work)]
+    copies = pool.start(document, str(tmp_path), None, 1)
+    try:
+        pool.prepare(copies)
+        idle = next(pid for pid in children() if int(Path(f"/proc/{pid}/statm").read_text().split()[1]) > 2000)
+        os.kill(idle, signal.SIGKILL)
+        assert pool.sample(copies, document[1], 200_000, 0, 10**10) is None  # this sample is lost ..
+        assert copies.errors == {}
+        assert copies.losses == 1
+        for one in document:  # .. and both variants go on
+            assert pool.sample(copies, one, 1, 0, 10**10)[0]["ops"] == 1
+    finally:
+        copies.pool.close()
+
+
+def test_copies_that_cannot_start_again_end_the_block_in_one_line(tmp_path):
+    program = tmp_path / "copy"
+    program.write_bytes(programs.COPY.read_bytes())
+    program.chmod(0o755)
+    made_pool = _native.Pool(str(program), str(programs.TARGET), str(tmp_path), [(CPUS[-1], 0)])
+    try:
+        number = KERNELS["test_fault"]["number"]
+        index, record = param("test_fault", "how=die")
+        made_pool.prepare(0, number, index, record["value"], [(0, CPUS[-1:])])
+        program.unlink()
+        with pytest.raises(_native.PoolBroken, match=r"killed by SIGKILL \(9\); no new copies: No such file"):
+            made_pool.sample(0, [0], 1, 0, 10**9)
+    finally:
+        made_pool.close()
 
 
 def test_a_hang_is_a_row_after_its_deadline(tmp_path):

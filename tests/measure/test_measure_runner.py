@@ -150,7 +150,7 @@ def test_an_interrupt_saves_what_was_measured_and_leaves_no_process(tmp_path, nu
     process.send_signal(number)
     _, complaint = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert complaint.splitlines()[-1].startswith("cpubench: interrupted; what was measured is saved")
+    assert complaint.splitlines()[-1].startswith("cpubench: interrupted; finished passes are kept in the run folder")
     assert not [pid for pid in pids if lived(pid)]
     assert not [path for path in out.iterdir() if path.name.startswith(".")]
     assert load_run(out).stopped.by == "interrupted"
