@@ -13,6 +13,7 @@ from cpubench.host.facts import collect
 from cpubench.host.layout import layout
 from cpubench.host.topology import read_topology
 from cpubench.measure import programs
+from cpubench.measure.calibrate import one_copy
 
 KERNELS = {kernel["name"]: kernel for kernel in _native.kernels(hidden=True)}
 LISTED = [name for name, kernel in KERNELS.items() if "hidden" not in kernel["flags"]]
@@ -78,13 +79,10 @@ def rig(variants: list[tuple[str, str]], folder: Path, copies: int | None = 1) -
 
 
 def enough_ops(made: Rig, variant: tuple[str, str], target_ns: int) -> int:
-    """Operations that last about ``target_ns`` in one batch."""
-    ops = 1
-    while True:
-        took = made.ns(variant, ops) * ops
-        if took >= target_ns / 2:
-            return max(1, round(ops * target_ns / took))
-        ops = min(ops * 10, max(ops + 1, round(ops * target_ns / max(took, 1))))
+    """Operations that last about ``target_ns`` in one batch, as a run finds them."""
+    found = one_copy(lambda ops: round(made.ns(variant, ops) * ops), target_ns, 0)
+    assert found
+    return found[0]
 
 
 def children() -> list[int]:
