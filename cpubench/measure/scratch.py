@@ -14,6 +14,8 @@ from typing import Any
 
 from cpubench import _native
 
+MOUNTINFO = Path("/proc/self/mountinfo")
+
 
 def guard(folder: Path) -> int:
     """The pid of a process that removes ``folder`` when this one is gone, however it went.
@@ -24,8 +26,7 @@ def guard(folder: Path) -> int:
     pid = os.fork()
     if pid:
         os.close(kept)
-        os.set_inheritable(watched, False)  # copies must not keep it open
-        return pid
+        return pid  # copies do not keep `watched` open: it is not inheritable (PEP 446)
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -68,29 +69,31 @@ def _obtained(kind: str, folder: Path) -> dict[str, Any]:
             "size_bytes": size.f_blocks * size.f_frsize}  # fmt: skip
 
 
-def file_system(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:
+def file_system(folder: Path, mountinfo: Path = MOUNTINFO) -> str:
     """The file system's type of the device that ``folder`` lies on; "" where no mount of it is listed."""
+    return _mount(folder, mountinfo)[0]
+
+
+def mount_options(folder: Path, mountinfo: Path = MOUNTINFO) -> str:
+    """The options of the mount that ``folder`` lies on, with those of its super block; "" where it is not known."""
+    return _mount(folder, mountinfo)[1]
+
+
+def _mount(folder: Path, mountinfo: Path) -> tuple[str, str]:
+    """(type, options) of the first mount of the device that ``folder`` lies on.
+
+    By the device and not by the path: that may lead over links, and mountinfo spells some of its bytes in octal. Later
+    mounts of one device are bind mounts of parts of it, elsewhere.
+    """
     device = folder.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     try:
         lines = mountinfo.read_text(errors="replace").splitlines()
     except OSError:
-        return ""
-    return next((line.partition(" - ")[2].split()[0] for line in lines if line.split()[2] == number), "")
-
-
-def mount_options(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:
-    """The options of the mount that ``folder`` lies on, with those of its super block; "" where it is not known."""
-    best, options = "", ""
-    try:
-        lines = mountinfo.read_text(errors="replace").splitlines()
-    except OSError:
-        return ""
+        return "", ""
     for line in lines:
         left, _, right = line.partition(" - ")
         fields = left.split()
-        point = fields[4].encode().decode("unicode_escape") if "\\" in fields[4] else fields[4]
-        inside = str(folder) == point or str(folder).startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):  # a later mount on the same point hides the earlier
-            best, options = point, f"{fields[5]} {right.split()[-1]}"
-    return options
+        if fields[2] == number:
+            return right.split()[0], f"{fields[5]} {right.split()[-1]}"
+    return "", ""

@@ -2,7 +2,6 @@
 
 import os
 import random
-import shlex
 import signal
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from cpubench.measure import copies as pool
 from cpubench.measure import programs
 from cpubench.measure.block import COLUMNS, add_sample, empty_cell
 from cpubench.measure.child import run_child
-from cpubench.measure.scratch import file_system, mount_options
 from cpubench.results.load import load_block
 from cpubench.results.records import Plan, Variant
 
@@ -195,57 +193,6 @@ def name_of(pid):
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return ""
-
-
-def test_without_a_private_mount_files_lie_in_dev_shm_and_are_removed(tmp_path):
-    """As another user, for whom mount is refused."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root to become another user")
-    script = (
-        "import os, sys, pathlib; from cpubench.measure.scratch import open_scratch, guard\n"
-        "place, had = open_scratch(pathlib.Path(sys.argv[1]), 1 << 20)\n"
-        "(place / 'left').write_text('x'); print(place, had['tmpfs'], oct(place.stat().st_mode & 0o777))"
-    )
-    tmp_path.chmod(0o777)
-    command = ["unshare", "--user", sys.executable, "-I", "-c", script, str(tmp_path)]  # a user of no rights outside
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    place, kind, mode = done.stdout.split()
-    assert (kind, mode) == ("dev_shm", "0o700")
-    wait_for(lambda: not Path(place).exists())
-
-
-def test_a_disk_at_dev_shm_is_no_tmpfs(tmp_path):
-    """As in some containers: the row is a reason, never a disk's time under the name of tmpfs."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount another folder over /dev/shm")
-    script = (
-        "import pathlib, sys; from cpubench import _native; from cpubench.measure import scratch\n"
-        "def refused(*a): raise PermissionError(1, 'x')\n"
-        "_native.private_tmpfs = refused\n"
-        "print(scratch.open_scratch(pathlib.Path(sys.argv[1]), 1 << 20)[1])"
-    )
-    disk = Path(__file__).parent  # of the checkout or its clone: whatever it is, no tmpfs is assumed
-    if file_system(disk) in ("tmpfs", ""):
-        pytest.skip("the checkout itself lies on tmpfs or on a device that no mount lists")
-    inner = shlex.join([sys.executable, "-I", "-c", script, str(tmp_path)])
-    command = ["unshare", "-m", "sh", "-c", f"mount --bind {shlex.quote(str(disk))} /dev/shm && exec {inner}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert f"/dev/shm is {file_system(disk)}" in done.stdout, done.stderr
-    assert "file_system" not in done.stdout
-
-
-def test_mount_options_are_those_of_the_innermost_mount(tmp_path):
-    mountinfo = tmp_path / "mountinfo"
-    mountinfo.write_text(
-        "1 0 8:1 / / rw,relatime shared:1 - ext4 /dev/root rw,errors=remount-ro\n"
-        "2 1 0:5 / /dev/shm rw,nosuid - tmpfs tmpfs rw,size=100k\n"
-        "3 1 0:6 / /dev/shm\\040x rw,nodev - tmpfs tmpfs rw\n"
-    )
-    assert mount_options(Path("/dev/shm/a"), mountinfo) == "rw,nosuid rw,size=100k"
-    assert mount_options(Path("/dev/shmx"), mountinfo) == "rw,relatime rw,errors=remount-ro"
-    assert mount_options(Path("/dev/shm x/b"), mountinfo) == "rw,nodev rw"
-    assert mount_options(Path("/x"), tmp_path / "none") == ""
 
 
 def test_samples_of_copies_add_up_by_hand():
