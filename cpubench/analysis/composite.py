@@ -12,6 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from cpubench.results.names import kernel_of
+
 Array = NDArray[np.float64]
 MIN_PASSES = 8  # stopping on a width covers 0.934 from 8 passes on, 0.900 from 3
 
@@ -20,7 +22,7 @@ def family_logs(rows: Mapping[str, Array]) -> Array:
     """Log of a family per pass, from the logs of its rows by name."""
     kernels: dict[str, list[Array]] = {}
     for name, logs in rows.items():
-        kernels.setdefault(name.partition("[")[0], []).append(logs)
+        kernels.setdefault(kernel_of(name), []).append(logs)
     return mean([mean(logs) for logs in kernels.values()])
 
 

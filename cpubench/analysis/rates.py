@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import truediv
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cpubench.results.records import Block, Cell, Plan, Run, Variant
+from cpubench.analysis.cells import blocks_at, measured, ns_per_op, ops_per_s
+from cpubench.results.records import Block, Plan, Run, Variant
 
 Array = NDArray[np.float64]
 
@@ -27,32 +27,21 @@ class Rates:
 
 def run_rates(run: Run, cap: str) -> Rates:
     """The rates of a run at one cap level."""
-    return block_rates(run.plan, [block for one in run.passes for block in one.blocks if block.cap == cap])
+    return block_rates(run.plan, blocks_at(run, cap))
 
 
 def block_rates(plan: Plan, blocks: Sequence[Block]) -> Rates:
     """The rates of blocks, one per pass, in their order."""
-    ops_per_s = {v.key: np.full(len(blocks), np.nan) for v in plan.variants}
-    ns_per_op = {v.key: np.full(len(blocks), np.nan) for v in plan.variants}
-    keys = {(v.kernel, v.params, v.copies): v.key for v in plan.variants}
+    rates = {v.key: np.full(len(blocks), np.nan) for v in plan.variants}
+    times = {v.key: np.full(len(blocks), np.nan) for v in plan.variants}
     errors: dict[str, str] = {}
     for at, block in enumerate(blocks):
         for cell in block.cells:
-            key = keys[cell.kernel, cell.params, cell.copies]
             if cell.error is not None:
-                errors.setdefault(key, cell.error)
+                errors.setdefault(cell.key, cell.error)
             if measured(cell):
-                ops_per_s[key][at] = 1e9 * sum(map(truediv, cell.copy_ops, cell.copy_elapsed_ns))
-                ns_per_op[key][at] = sum(cell.copy_elapsed_ns) / sum(cell.copy_ops)
-    return Rates(len(blocks), ops_per_s, ns_per_op, errors)
-
-
-def measured(cell: Cell) -> bool:
-    """True if every copy finished an operation: the samples that succeeded count, whatever failed later.
-
-    Without one of the copies the others had the machine to themselves, which is another quantity.
-    """
-    return bool(cell.copy_ops) and 0 not in cell.copy_ops and 0 not in cell.copy_elapsed_ns
+                rates[cell.key][at], times[cell.key][at] = ops_per_s(cell), ns_per_op(cell)
+    return Rates(len(blocks), rates, times, errors)
 
 
 def divisors(plan: Plan) -> dict[str, float]:

@@ -17,6 +17,7 @@ from cpubench.errors import UsageError
 from cpubench.results.check import check_seal
 from cpubench.results.files import sealed
 from cpubench.results.load import typed
+from cpubench.results.names import row_key, split_key
 from cpubench.results.parse import located, parse, read, shown
 from cpubench.results.records import Positive, Run, Sha256
 
@@ -83,7 +84,7 @@ def make_reference(run: Run, name: str, description: str = "", rows_wanted: Coll
     rates, cores = run_rates(run, BASE_CAP), divisors(run.plan)
     rows, missing = {}, []
     for row, variant in scored_names(run.plan).items():
-        one, all_cores = f"{row}@1", f"{row}@cores"
+        one, all_cores = row_key(row, "1"), row_key(row, "cores")
         short = [
             key for key in (one, all_cores) if key not in rates.ns_per_op or present(rates.ns_per_op[key]) < MIN_PASSES
         ]
@@ -96,7 +97,7 @@ def make_reference(run: Run, name: str, description: str = "", rows_wanted: Coll
                 per_core_ops_per_s=_figure(rates.ops_per_s[all_cores] / cores[all_cores]),
             )
     missing += [one.variant for one in run.plan.skipped if one.scored]
-    missing += [row for row in rows_wanted if row not in rows and not any(key.startswith(f"{row}@") for key in missing)]
+    missing += [row for row in rows_wanted if row not in rows and row not in {split_key(key)[0] for key in missing}]
     if missing or not rows:
         names = ", ".join(shown(key, 40) for key in missing[:3]) + (" .." if len(missing) > 3 else "")
         text = f"a reference needs every scored row in {MIN_PASSES} passes; missing: {names or 'all'}"

@@ -9,6 +9,7 @@ from cpubench.analysis.composite import MIN_PASSES, log, present
 from cpubench.analysis.quantity import no_meter, null, quantity
 from cpubench.analysis.rates import Rates
 from cpubench.analysis.reference import Reference
+from cpubench.results.names import kernel_of, row_key, split_key
 from cpubench.results.records import Missing, Plan
 
 Json = dict[str, Any]
@@ -21,7 +22,7 @@ def gone_rows(plan: Plan, names: Iterable[str], rates: Rates) -> dict[str, str]:
     """
     gone = {}
     for name in names:
-        for key in (f"{name}@1", f"{name}@cores"):
+        for key in (row_key(name, "1"), row_key(name, "cores")):
             values = rates.ns_per_op.get(key)
             if values is None:
                 gone[key] = _skip_reason(plan.skipped, key) or "not in the plan"
@@ -56,14 +57,14 @@ def variant_rows(
     planned = {variant.key for variant in plan.variants}
     families = {variant.kernel: variant.family for variant in plan.variants}
     for skip in plan.skipped:
-        name, _, copies = skip.variant.partition("@")
+        name, copies = split_key(skip.variant)
         if skip.variant in planned:
             continue
         known = reference.variants.get(name)
         rows.append(
             {
                 "name": name,
-                "family": known.family if known else families.get(name.partition("[")[0]),
+                "family": known.family if known else families.get(kernel_of(name)),
                 "copies": copies or None,  # None: skipped whatever the copies
                 "cap": cap,
                 "scored": known is not None and copies != "cpus",
@@ -80,5 +81,5 @@ def variant_rows(
 
 def _skip_reason(skipped: list[Missing], key: str) -> str | None:
     """The reason of a row that was skipped under these copies or as a whole."""
-    names = (key, key.partition("@")[0])
+    names = (key, split_key(key)[0])
     return next((f"skipped: {skip.reason}" for skip in skipped if skip.variant in names), None)

@@ -14,6 +14,7 @@ from cpubench.analysis.reference import BASE_CAP, Reference, as_reference
 from cpubench.analysis.rows import gone_rows, variant_rows
 from cpubench.analysis.scenarios import Scenario, covers, load_scenarios, pick
 from cpubench.errors import UsageError
+from cpubench.results.names import row_key
 from cpubench.results.parse import shown
 from cpubench.results.records import Plan, Run
 
@@ -48,7 +49,7 @@ def score(
     logs = _families(_rows(run.plan, ref, rates), names)
 
     def made(measure: str, members: list[str], of: Array | None) -> Json:
-        keys = [f"{name}@{copies}" for name in members for copies in NEEDS[measure]]
+        keys = [row_key(name, copies) for name in members for copies in NEEDS[measure]]
         scale = 1.0 if measure == "scaling_efficiency" else POINTS
         return composite(of, [f"{key} ({gone[key]})" for key in keys if key in gone], rates.passes, scale)
 
@@ -107,7 +108,7 @@ def _rows(plan: Plan, reference: Reference, rates: Rates) -> Logs:
     cores = divisors(plan)
     copies = {variant.key: len(variant.groups) for variant in plan.variants}
     for name, row in reference.variants.items():
-        one, every = f"{name}@1", f"{name}@cores"
+        one, every = row_key(name, "1"), row_key(name, "cores")
         if every in copies:
             per_core = log(rates.ops_per_s[every]) - math.log(cores[every])
             rows["per_core"][name] = per_core - math.log(row.per_core_ops_per_s.value)

@@ -6,9 +6,10 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
+from cpubench.analysis.cells import ns_per_op, ops_per_s
 from cpubench.bench.clock import CLOCK_NAME
 from cpubench.bench.facts import facts_of_run, facts_of_variant, machine_info
-from cpubench.bench.replay import Row, cell_rate, cells_at, default_cap, failure, seconds_per_op
+from cpubench.bench.replay import Row, cells_at, default_cap, failure, seconds_per_op
 
 if TYPE_CHECKING:
     from cpubench.results.records import Cell, Run, Variant
@@ -78,10 +79,8 @@ def to_csv(run: Run) -> str:
         for variant in run.plan.variants:
             for index, cell in cells.get(variant.key, []):
                 ops, elapsed = sum(cell.copy_ops), sum(cell.copy_elapsed_ns)
-                rate = cell_rate(cell)
-                each = elapsed / ops if rate else None
                 texts = (_text(variant.name), variant.copies, _text(cap), index)
-                lines.writerow((*texts, ops, elapsed, rate, each, _text(cell.error or "")))
+                lines.writerow((*texts, ops, elapsed, ops_per_s(cell), ns_per_op(cell), _text(cell.error or "")))
     return out.getvalue()
 
 

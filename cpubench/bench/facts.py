@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from cpubench.bench.replay import cell_rate, cells_at, failure
+from cpubench.analysis.cells import ops_per_s
+from cpubench.bench.replay import cells_at, failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,7 @@ STABLE = (
 
 def facts_of_variant(run: Run, variant: Variant, cap: str, cells: list[tuple[int, Cell]]) -> dict[str, Any]:
     """``extra_info["cpubench"]``: what was really planned and had, where pytest-benchmark's options are not."""
-    rates = [rate for _, cell in cells if (rate := cell_rate(cell))]
+    rates = [rate for _, cell in cells if (rate := ops_per_s(cell))]
     return {
         "variant": variant.name,
         "copies": variant.copies,

@@ -9,13 +9,15 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cpubench.analysis.cells import blocks_at
+from cpubench.results.names import kernel_of, row_key, split_key
 from cpubench.results.parse import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cpubench.measure.profiles import Profile
-    from cpubench.results.records import Block, Cell, Run
+    from cpubench.results.records import Cell, Run
 
 
 class Row(NamedTuple):
@@ -27,7 +29,7 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> str:
-        return f"{self.name}@{self.copies}"
+        return row_key(self.name, self.copies)
 
     @property
     def param(self) -> str:
@@ -65,8 +67,8 @@ def rows_of_run(run: Run) -> list[Row]:
     rows = [Row(v.family, v.name, v.copies) for v in run.plan.variants]
     families = {v.kernel: v.family for v in run.plan.variants}
     for missing in run.plan.skipped:
-        name, _, copies = missing.variant.partition("@")
-        kernel = name.partition("[")[0]
+        name, copies = split_key(missing.variant)
+        kernel = kernel_of(name)
         rows.append(Row(families.get(kernel) or _family_of(kernel), name, copies or "1"))
     return list(dict.fromkeys(rows))
 
@@ -88,19 +90,12 @@ def default_cap(run: Run) -> str:
     return "as-is" if "as-is" in run.plan.caps else run.plan.caps[0]
 
 
-def blocks_at(run: Run, cap: str) -> list[Block]:
-    """The blocks of one level in order of the passes, without passes that were cut before they had every level."""
-    whole = [p for p in run.passes if {b.cap for b in p.blocks} >= set(run.plan.caps)]
-    return [block for p in whole for block in p.blocks if block.cap == cap]
-
-
 def cells_at(run: Run, cap: str) -> dict[str, list[tuple[int, Cell]]]:
     """(pass, cell) of each variant key at one level."""
     cells = defaultdict(list)
     for block in blocks_at(run, cap):
         for cell in block.cells:
-            name = f"{cell.kernel}[{cell.params}]" if cell.params else cell.kernel
-            cells[f"{name}@{cell.copies}"].append((block.index, cell))
+            cells[cell.key].append((block.index, cell))
     return cells
 
 
@@ -116,13 +111,6 @@ def seconds_per_op(cells: Iterable[tuple[int, Cell]]) -> list[float]:
         for _, cell in cells
         for elapsed, ops in zip(cell.samples.elapsed_ns, cell.samples.ops, strict=True)
     ]
-
-
-def cell_rate(cell: Cell) -> float | None:
-    """Operations per second of all copies together; None where a copy has no operation or no time."""
-    if not cell.copy_ops or not all(cell.copy_ops) or not all(cell.copy_elapsed_ns):
-        return None
-    return math.fsum(ops / ns * 1e9 for ops, ns in zip(cell.copy_ops, cell.copy_elapsed_ns, strict=True))
 
 
 def failure(cells: Iterable[tuple[int, Cell]]) -> str | None:

@@ -27,6 +27,7 @@ from cpubench.errors import UsageError
 from cpubench.host.topology import read_topology
 from cpubench.measure.profiles import PROFILES
 from cpubench.results.load import load_run
+from cpubench.results.names import row_key
 from cpubench.results.parse import shown
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _collected(session: pytest.Session) -> list[str]:
         and item.get_closest_marker("cpubench")
         and not item.get_closest_marker("skip")
     ]
-    return list(dict.fromkeys(f"{call['variant']}@{call['copies']}" for call in calls))
+    return list(dict.fromkeys(row_key(str(call["variant"]), str(call["copies"])) for call in calls))
 
 
 def play(show: Shown, row: Row, benchmark: Any) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from cpubench.errors import UsageError
 from cpubench.results import records as r
 from cpubench.results.files import content_hash
+from cpubench.results.names import row_name
 
 _COLUMNS = r.Samples.__struct_fields__
 # Empty where several copies ran; where the kernel does not tell.
@@ -74,8 +75,7 @@ def check_block(block: r.Block, plan: r.Plan | None = None, place: str = "") -> 
         if planned is not None:
             copies = planned.get((cell.kernel, cell.params, cell.copies))
             if copies is None:
-                name = f"{cell.kernel}[{cell.params}]@{cell.copies}"
-                raise UsageError("variant", f"{name} is not in the plan", here)
+                raise UsageError("variant", f"{cell.key} is not in the plan", here)
         _check_samples(cell.samples, here)
         # A variant that failed before its first sample has no copies to tell of.
         failed = cell.error is not None and not cell.copy_ops and not cell.copy_elapsed_ns
@@ -87,7 +87,7 @@ def check_block(block: r.Block, plan: r.Plan | None = None, place: str = "") -> 
         for at, part in enumerate(window.cells):
             here = f"{within}windows[{number}].cells[{at}]"
             if planned is not None and (part.kernel, part.params) not in rows:
-                raise UsageError("variant", f"{part.kernel}[{part.params}] is not in the plan", here)
+                raise UsageError("variant", f"{row_name(part.kernel, part.params)} is not in the plan", here)
             _check_copies(part.copy_ops, part.copy_elapsed_ns, None, here)
 
 

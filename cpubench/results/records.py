@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from cpubench.results.names import row_key, row_name
+
 Copies = Literal["1", "cores", "cpus"]
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(gt=0)]
@@ -37,11 +39,11 @@ class Variant(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        return f"{self.kernel}[{self.params}]" if self.params else self.kernel
+        return row_name(self.kernel, self.params)
 
     @property
     def key(self) -> str:
-        return f"{self.name}@{self.copies}"
+        return row_key(self.name, self.copies)
 
 
 class Missing(Struct, frozen=True):
@@ -123,6 +125,10 @@ class Cell(Struct, frozen=True, kw_only=True):
     copy_elapsed_ns: list[Count]
     prepare_ns: Count
     error: str | None  # the reason of a sample that failed: later rounds of the block left the variant out
+
+    @property
+    def key(self) -> str:
+        return row_key(row_name(self.kernel, self.params), self.copies)
 
 
 class WindowCell(Struct, frozen=True, kw_only=True):

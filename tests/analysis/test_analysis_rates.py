@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import msgspec
@@ -10,6 +12,8 @@ import pytest
 from made import made_run, made_variants
 
 from cpubench.analysis.rates import block_rates, divisors, run_rates
+from cpubench.bench.export import to_csv
+from cpubench.results.names import row_key
 from cpubench.results.records import Divisor, Run
 
 
@@ -51,16 +55,32 @@ def test_a_cell_without_operations_of_every_copy_is_missing(ops: list[int]) -> N
     assert not np.isnan(rates.ops_per_s["file_create@1"]).any()
 
 
-def test_an_absent_cell_is_missing_and_another_cap_no_pass() -> None:
-    document = made_run(3, caps=["as-is", "250W"])
+def test_an_absent_cell_is_missing() -> None:
+    document = made_run(3)
     del document["passes"][0]["blocks"][0]["cells"][3]
-    document["passes"][2]["blocks"][0]["cap"] = "250W"
+    run = loaded(document)
+    key = run.plan.variants[3].key
+    assert np.isnan(run_rates(run, "as-is").ops_per_s[key]).tolist() == [True, False, False]
+    assert block_rates(run.plan, []).passes == 0
+
+
+def test_a_pass_that_was_cut_before_it_had_every_cap_counts_at_none() -> None:
+    document = made_run(4, caps=["as-is", "250W"])
+    for one in document["passes"][:3]:
+        one["blocks"].append(one["blocks"][0] | {"cap": "250W"})
+    run = loaded(document)
+    assert [run_rates(run, cap).passes for cap in ("as-is", "250W", "9W")] == [3, 3, 0]
+
+
+def test_exports_and_scores_take_the_same_road_to_a_rate() -> None:
+    document = made_run(2, cpus=4)
+    cell(document, 1, "file_create@cores").update(copy_ops=[10, 30, 7, 1], copy_elapsed_ns=[1000, 2000, 3000, 10**15])
     run = loaded(document)
     rates = run_rates(run, "as-is")
-    assert rates.passes == 2
-    key = run.plan.variants[3].key
-    assert np.isnan(rates.ops_per_s[key]).tolist() == [True, False]
-    assert block_rates(run.plan, []).passes == 0
+    for line in csv.DictReader(io.StringIO(to_csv(run))):
+        key, number = row_key(line["variant"], line["copies"]), int(line["pass"])
+        assert float(line["ops_per_s"]) == rates.ops_per_s[key][number]
+        assert float(line["ns_per_op"]) == rates.ns_per_op[key][number]
 
 
 def test_divisor_is_the_cores_of_the_copies_or_their_part_of_the_quota() -> None:

@@ -6,11 +6,10 @@ import msgspec
 import pytest
 from made import made_run
 
+from cpubench.analysis.cells import blocks_at, ops_per_s
 from cpubench.bench.facts import facts_of_run, facts_of_variant, machine_info
 from cpubench.bench.replay import (
     Row,
-    blocks_at,
-    cell_rate,
     cells_at,
     default_cap,
     failure,
@@ -99,7 +98,7 @@ def test_seconds_are_of_one_copy_and_the_rate_is_of_all() -> None:
     assert seconds_per_op(cells) == pytest.approx([4e-4] * 4)  # two passes of two samples
     four = cells_at(run, "as-is")["file_create@cores"]
     assert seconds_per_op(four) == pytest.approx([3e-5] * 4, rel=1e-3)
-    assert cell_rate(four[0][1]) == pytest.approx(4 / 3e-5)
+    assert ops_per_s(four[0][1]) == pytest.approx(4 / 3e-5)
 
 
 def test_the_stored_rate_is_the_geometric_mean_of_the_passes() -> None:
@@ -108,7 +107,7 @@ def test_the_stored_rate_is_the_geometric_mean_of_the_passes() -> None:
     cells = cells_at(run, "as-is")[variant.key]
     product = 1.0
     for _, cell in cells:
-        product *= cell_rate(cell) or 0
+        product *= ops_per_s(cell) or 0
     facts = facts_of_variant(run, variant, "as-is", cells)
     assert facts["ops_per_s"] == pytest.approx(product ** (1 / 5))
     assert facts["passes"] == 5
@@ -124,7 +123,7 @@ def test_a_failed_variant_says_its_reason_and_a_partly_failed_one_shows_what_it_
     assert failure([(1, broken)]) == "signal 11 (pass 1)"
     assert failure([(0, whole), (1, broken)]) is None
     assert failure([]) == "the run holds no sample of it"
-    assert cell_rate(broken) is None
+    assert ops_per_s(broken) is None
     facts = facts_of_variant(run, run.plan.variants[3], "as-is", [(0, whole), (1, broken)])
     assert (facts["passes"], facts["errors"]) == (1, [{"pass": 1, "reason": "signal 11"}])
     idle = msgspec.structs.replace(whole.samples, ops=[0] * len(whole.samples.ops))
