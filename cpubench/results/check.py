@@ -37,18 +37,42 @@ def check_seal(document: dict[str, Any], place: str = "") -> None:
 
 
 def check_plan(plan: r.Plan, place: str = "plan") -> None:
-    """None if every variant is there once and has copies, and every cap once."""
+    """None if every variant is there once and on CPUs of the plan, every cap once, and the divisors can be true."""
     once((v.key for v in plan.variants), lambda at: f"{place}.variants[{at}]", "variant")
     once(plan.caps, lambda at: f"{place}.caps[{at}]", "cap level")
+    once(plan.cpus, lambda at: f"{place}.cpus[{at}]", "CPU")
+    if not plan.caps:
+        raise UsageError("cap", "the plan has no cap level", f"{place}.caps")
+    divisor, count = plan.divisor, len(plan.cpus)
+    if divisor.n > count:
+        raise UsageError("divisor", f"{divisor.n:g} {divisor.kind} of {count} CPUs", f"{place}.divisor")
+    if divisor.kind != "granted_cpu" and divisor.n % 1:
+        raise UsageError("divisor", f"{divisor.n:g} {divisor.kind} is no whole number", f"{place}.divisor")
+    cpus = set(plan.cpus)
     for at, variant in enumerate(plan.variants):
-        if not variant.groups or not all(variant.groups):
-            raise UsageError("copies", f"{variant.key} has no copies, or a copy without CPU", f"{place}.variants[{at}]")
-        if variant.copies == "1" and len(variant.groups) != 1:
-            raise UsageError("copies", f"{variant.key} has {len(variant.groups)} copies", f"{place}.variants[{at}]")
+        _check_variant(variant, cpus, f"{place}.variants[{at}]")
+        if divisor.kind != "granted_cpu" and variant.divisor > divisor.n:  # a quota grants less than is occupied
+            text = f"{variant.key} is divided by {variant.divisor}, the plan has {divisor.n:g}"
+            raise UsageError("divisor", text, f"{place}.variants[{at}]")
+
+
+def _check_variant(variant: r.Variant, cpus: set[int], place: str) -> None:
+    """None if its copies have CPUs of their own among ``cpus``, and do not occupy more cores than CPUs."""
+    if not variant.groups or not all(variant.groups):
+        raise UsageError("copies", f"{variant.key} has no copies, or a copy without CPU", place)
+    if variant.copies == "1" and len(variant.groups) != 1:
+        raise UsageError("copies", f"{variant.key} has {len(variant.groups)} copies", place)
+    used = [cpu for group in variant.groups for cpu in group]
+    once(used, lambda at: place, f"CPU of {variant.key}")
+    strange = sorted(set(used) - cpus)
+    if strange:
+        raise UsageError("cpu", f"{variant.key} runs on CPU {strange[0]}, which is not in the plan", place)
+    if variant.divisor > len(used):
+        raise UsageError("divisor", f"{variant.key} occupies {variant.divisor} cores with {len(used)} CPUs", place)
 
 
 def check_run(run: r.Run) -> None:
-    """None if the passes belong to the plan and each is there once."""
+    """None if the passes belong to the plan, each is there once, and they are as many as the run stopped after."""
     check_plan(run.plan)
     once((p.index for p in run.passes), lambda at: f"passes[{at}]", "pass")
     for number, the_pass in enumerate(run.passes):
@@ -60,6 +84,9 @@ def check_run(run: r.Run) -> None:
                     "pass", f"a block of pass {block.index} in pass {the_pass.index}", f"{place}.blocks[{at}]"
                 )
             check_block(block, run.plan, f"{place}.blocks[{at}]")
+    if run.stopped.passes != len(run.passes):
+        text = f"stopped after {run.stopped.passes} passes, and holds {len(run.passes)}"
+        raise UsageError("passes", text, "stopped.passes")
 
 
 def check_block(block: r.Block, plan: r.Plan | None = None, place: str = "") -> None:

@@ -39,6 +39,17 @@ def test_loading_needs_no_numpy() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True).stdout == "[]\n"
 
 
+def planned(document: Doc, copies: str = "cores") -> Doc:
+    """A variant of the plan: ``file_create`` on both CPUs, or alone."""
+    rows = document["plan"]["variants"]
+    found: Doc = next(v for v in rows if (v["kernel"], v["copies"]) == ("file_create", copies))
+    return found
+
+
+def divided(document: Doc, kind: str, n: float) -> None:
+    document["plan"]["divisor"] = {"kind": kind, "n": n}
+
+
 STRUCTURE: dict[str, tuple[Change, str, str]] = {
     "column shorter": (lambda d: cell(d)["samples"]["cpu_ns"].pop(), "length", "cells[2].samples.cpu_ns"),
     "copy_ops shorter": (lambda d: cell(d)["copy_ops"].pop(), "length", "passes[3].blocks[0].cells[2].copy_ops"),
@@ -59,6 +70,18 @@ STRUCTURE: dict[str, tuple[Change, str, str]] = {
         lambda d: d["plan"]["variants"].append(d["plan"]["variants"][0]), "twice", "plan.variants[17]",
     ),
     "planned without copies": (lambda d: d["plan"]["variants"][1].update(groups=[]), "copies", "plan.variants[1]"),
+    "no cap level": (lambda d: d["plan"].update(caps=[]), "cap", "plan.caps"),
+    "CPU twice in the plan": (lambda d: d["plan"]["cpus"].append(1), "twice", "plan.cpus[2]"),
+    "other number of passes": (lambda d: d["stopped"].update(passes=6), "passes", "stopped.passes"),
+    "one copy that is two": (lambda d: planned(d, "1").update(groups=[[0], [1]]), "copies", "plan.variants[3]"),
+    "copies on one CPU": (lambda d: planned(d).update(groups=[[1], [1]]), "twice", "plan.variants[4]"),
+    "a group on one CPU": (lambda d: planned(d).update(groups=[[0, 0]]), "twice", "plan.variants[4]"),
+    "copy outside the plan": (lambda d: planned(d).update(groups=[[0], [2]]), "cpu", "plan.variants[4]"),
+    "more cores than CPUs": (lambda d: planned(d, "1").update(divisor=2), "divisor", "plan.variants[3]"),
+    "more cores than the plan": (lambda d: divided(d, "vcpu", 1), "divisor", "plan.variants[2]"),
+    "more cores than CPUs in the plan": (lambda d: divided(d, "physical_core", 3), "divisor", "plan.divisor"),
+    "more granted than there is": (lambda d: divided(d, "granted_cpu", 2.5), "divisor", "plan.divisor"),
+    "half a core": (lambda d: divided(d, "physical_core", 1.5), "divisor", "plan.divisor"),
     "window of unknown variant": (
         lambda d: block(d)["windows"].append({"family": "file", "t0_ns": 1, "t1_ns": 2, "cells": [
             {"kernel": "x", "params": "", "t0_ns": 1, "t1_ns": 2, "copy_ops": [], "copy_elapsed_ns": [], "error": None}
@@ -75,6 +98,18 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path: Path, document:
     assert fault.code == code
     assert fault.where.endswith(place)
     assert "run.json" in fault.where
+
+
+def test_a_quota_that_grants_less_than_the_copies_occupy_is_no_fault(tmp_path: Path, document: Doc) -> None:
+    divided(document, "granted_cpu", 0.5)
+    assert load_run(written(tmp_path, reseal(document))).plan.divisor.n == 0.5
+
+
+def test_siblings_are_fewer_cores_than_cpus(tmp_path: Path, document: Doc) -> None:
+    divided(document, "physical_core", 1)
+    for variant in document["plan"]["variants"]:
+        variant["divisor"] = 1
+    assert load_run(written(tmp_path, reseal(document))).plan.divisor.n == 1
 
 
 RECORDS: dict[str, tuple[Change, str]] = {
