@@ -87,7 +87,7 @@ cdef extern from "board.h" nogil:
     double cb_clock_read_ns()
     cb_pool *cb_pool_new(const char *, const char *, const char *, int, const int *, const uint64_t *, uint64_t, uint64_t)
     int cb_pool_fill(cb_pool *)
-    void cb_pool_ask(cb_pool *, const int *, int, const cb_order *, uint64_t)
+    void cb_pool_ask(cb_pool *, const int *, int, const cb_order *, uint64_t, uint64_t)
     int cb_pool_wait(cb_pool *)
     void cb_pool_kill(cb_pool *)
     void cb_pool_free(cb_pool *)
@@ -214,27 +214,39 @@ cdef class Pool:
             raise ValueError(f"no such slot: {slot}")
         if not (0 <= kernel < cb_kernel_count):
             raise ValueError(f"no such kernel: {kernel}")
+        cdef int nparams = 0
+        while cb_kernels[kernel].params[nparams].label != NULL:
+            nparams += 1
+        if not 0 <= param < nparams:
+            raise ValueError(f"no such parameter of kernel {kernel}: {param}")
+        for seat, cpus in copies:
+            if not 0 <= seat < len(self.seats):
+                raise ValueError(f"no such seat: {seat}")
+            if not 1 <= len(cpus) <= CB_MAX_GROUP:
+                raise ValueError(f"a copy runs on 1 to {CB_MAX_GROUP} CPUs, not {len(cpus)}")
         label = cb_kernels[kernel].params[param].label.decode()
         name = cb_kernels[kernel].name.decode()
         seats = [seat for seat, _ in copies]
         self.names[slot] = (f"{name}[{label}]" if label else name, seats)
-        return self._ask(CB_PREPARE, slot, seats, copies, kernel, param, value, 0, 0, 60_000_000_000)
+        return self._ask(CB_PREPARE, slot, seats, copies, kernel, param, value, 0, 0, 0, 60_000_000_000)
 
-    def sample(self, int slot, list seats, uint64_t ops, uint64_t window_ns, uint64_t deadline_ns) -> list:
+    def sample(self, int slot, list seats, uint64_t ops, uint64_t window_ns, uint64_t deadline_ns,
+               uint64_t due_ns=0) -> list:
         """One sample, a dict of raw integers for each copy: one batch of ``ops``, or batches until the window is over.
 
-        ``seats`` are those of the copies that take part, each of them prepared.
+        ``seats`` are those of the copies that take part, each of them prepared. For ``due_ns`` this process sleeps
+        through, so that its waking up disturbs nobody; a copy that dies meanwhile is noticed after that.
         """
         if not set(seats) <= set(self.names[slot][1]):
             raise ValueError(f"{self.names[slot][0]}: not prepared in every one of the seats {seats}")
-        return self._ask(CB_SAMPLE, slot, seats, None, 0, 0, 0, ops, window_ns, deadline_ns)
+        return self._ask(CB_SAMPLE, slot, seats, None, 0, 0, 0, ops, window_ns, due_ns, deadline_ns)
 
     def release(self, int slot) -> list:
         """What each copy told after its kernel's release."""
-        return self._ask(CB_RELEASE, slot, self.names[slot][1], None, 0, 0, 0, 0, 0, 60_000_000_000)
+        return self._ask(CB_RELEASE, slot, self.names[slot][1], None, 0, 0, 0, 0, 0, 0, 60_000_000_000)
 
     cdef list _ask(self, cb_verb verb, int slot, list seats, copies, int kernel, int param, uint64_t value,
-                   uint64_t ops, uint64_t window_ns, uint64_t deadline_ns):
+                   uint64_t ops, uint64_t window_ns, uint64_t due_ns, uint64_t deadline_ns):
         cdef int n = len(seats), i
         name = self.names[slot][0]
         cdef int *where = <int *>calloc(n, sizeof(int))
@@ -252,10 +264,10 @@ cdef class Pool:
                 if copies is not None:
                     cpus = copies[i][1]
                     orders[i].ncpus = len(cpus)
-                    for j in range(min(len(cpus), CB_MAX_GROUP)):
+                    for j in range(len(cpus)):
                         orders[i].cpus[j] = cpus[j]
             with nogil:
-                cb_pool_ask(self.pool, where, n, orders, deadline_ns)
+                cb_pool_ask(self.pool, where, n, orders, due_ns, deadline_ns)
             self._wait(name, deadline_ns)
             return [self._answer(name, seat) for seat in seats]
         finally:
@@ -273,10 +285,7 @@ cdef class Pool:
             return
         lost = self.pool.lost_seat if rc == -_errno.ECHILD else None
         if rc == -_errno.ECHILD:
-            cpu = self.seats[self.pool.lost_seat][0]
-            code = os.waitstatus_to_exitcode(self.pool.lost_status)
-            how = f"killed by {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
-            reason = f"{name}: copy on CPU {cpu} {how}"
+            reason = f"{name}: {self._how()}"
         else:
             reason = f"{name}: no answer within {deadline_ns / 1e9:.3g} s"
         cb_pool_kill(self.pool)
@@ -285,6 +294,12 @@ cdef class Pool:
         except OSError as error:
             raise PoolBroken(f"{reason}; no new copies: {error.strerror}") from None
         raise CopyLost(reason, lost)
+
+    cdef str _how(self):
+        """How the copy that ended did so."""
+        code = os.waitstatus_to_exitcode(self.pool.lost_status)
+        how = f"killed by {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
+        return f"copy on CPU {self.seats[self.pool.lost_seat][0]} {how}"
 
     cdef _check_signals(self):
         try:
@@ -308,8 +323,9 @@ cdef class Pool:
             if rc == -_errno.EINTR:
                 self._check_signals()
         if rc:
+            how = self._how() if rc == -_errno.ECHILD else "no answer within 60 s"
             cb_pool_kill(self.pool)
-            raise OSError(-rc, "a copy did not start", self._paths[0].decode(errors="replace"))
+            raise OSError(-rc, f"a copy did not start: {how}", self._paths[0].decode(errors="replace"))
         for seat, (cpu, _) in enumerate(self.seats):
             try:
                 self.touch_ns = max(self.touch_ns, self._answer(f"copy on CPU {cpu}", seat)["elapsed_ns"])

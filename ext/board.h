@@ -64,14 +64,16 @@ struct cb_pool {
     size_t board_bytes;
     int board_fd, group; /* the process group of all copies and of their children */
     int *pids;
-    uint64_t deadline_ns;
+    uint64_t due_ns, deadline_ns;
     int lost_seat, lost_status; /* after -ECHILD: who ended, as waitpid() told; after -ETIMEDOUT: who hangs */
     const char *program;
 };
 struct cb_pool *cb_pool_new(const char *program, const char *target, const char *dir, int nseats, const int *cpus,
                             const uint64_t *touched_bytes, uint64_t llc_bytes, uint64_t seed);
 int cb_pool_fill(struct cb_pool *);                 /* starts every copy; cb_pool_wait() for them */
-void cb_pool_ask(struct cb_pool *, const int *seats, int n, const struct cb_order *orders, uint64_t deadline_ns);
+/* due_ns: how long the answers may take; until then nobody looks whether a copy died. */
+void cb_pool_ask(struct cb_pool *, const int *seats, int n, const struct cb_order *orders, uint64_t due_ns,
+                 uint64_t deadline_ns);
 int cb_pool_wait(struct cb_pool *); /* 0, -EINTR (call again), -ECHILD or -ETIMEDOUT */
 void cb_pool_kill(struct cb_pool *); /* every copy and what it started is gone and reaped */
 void cb_pool_free(struct cb_pool *);

@@ -84,6 +84,7 @@ void *cb_arena(struct cb_ctx *, size_t bytes, enum cb_pages); /* zeroed, touched
 void cb_arena_free(struct cb_ctx *);
 void cb_cycle(void *base, uint64_t lines, uint64_t seed); /* lines: a power of two; each line points to the next */
 uint64_t cb_cycle_at(uint64_t lines, uint64_t seed, uint64_t i); /* the line that is visited i-th */
+void cb_cycle_lap(const void *base, uint64_t lines, uint64_t seed, uint64_t from); /* all lines, from the from-th on */
 
 /* process.c */
 int cb_fail(struct cb_ctx *, const char *call);      /* -errno (never 0), with the call's name kept */

@@ -14,12 +14,14 @@ from cpubench.host.layout import layout
 from cpubench.host.topology import read_topology
 from cpubench.measure import programs
 from cpubench.measure.calibrate import one_copy
+from cpubench.measure.copies import seats_of
 
 KERNELS = {kernel["name"]: kernel for kernel in _native.kernels(hidden=True)}
 LISTED = [name for name, kernel in KERNELS.items() if "hidden" not in kernel["flags"]]
 CORES = read_topology().cores
 CPUS = [core.cpus[0] for core in CORES]
 DEADLINE_NS = 20_000_000_000
+DUE_NS = 100_000_000  # nobody looks after a sample before that, as in a block
 
 
 def param(kernel: str, label: str) -> tuple[int, dict[str, Any]]:
@@ -37,15 +39,16 @@ class Rig:
     """A pool that holds some variants, one copy each unless all are asked for."""
 
     def __init__(self, variants: list[tuple[str, str]], folder: Path, copies: int | None = 1) -> None:
-        seats: dict[tuple[int, int], int] = {}
+        seats: dict[tuple[int, int, bool], int] = {}
         self.placed: dict[tuple[str, str], list[tuple[int, list[int]]]] = {}
         for kernel, label in variants:
-            touched = param(kernel, label)[1]["value"] if "parent" in KERNELS[kernel]["flags"] else 0
-            for group in groups_of(kernel, label)[:copies]:
-                seat = seats.setdefault((group[0], touched), len(seats))
-                self.placed.setdefault((kernel, label), []).append((seat, group))
+            groups = groups_of(kernel, label)[:copies]
+            one = {"value": param(kernel, label)[1]["value"], "flags": KERNELS[kernel]["flags"], "groups": groups}
+            for place, group in zip(seats_of(one), groups, strict=True):
+                self.placed.setdefault((kernel, label), []).append((seats.setdefault(place, len(seats)), group))
+        where = [(cpu, touched) for cpu, touched, _ in seats]
         self.pool = _native.Pool(
-            str(programs.COPY), str(programs.TARGET), str(folder), list(seats), collect()["llc_bytes"] or 0
+            str(programs.COPY), str(programs.TARGET), str(folder), where, collect()["llc_bytes"] or 0
         )
         self.slots = {variant: slot for slot, variant in enumerate(variants)}
 
@@ -56,9 +59,9 @@ class Rig:
             self.pool.prepare(self.slots[variant], number, index, record["value"], self.placed[variant])
 
     def sample(self, variant: tuple[str, str], ops: int, window_ns: int = 0, copies: int | None = None,
-               deadline_ns: int = DEADLINE_NS) -> list[dict[str, Any]]:  # fmt: skip
+               deadline_ns: int = DEADLINE_NS, due_ns: int = DUE_NS) -> list[dict[str, Any]]:  # fmt: skip
         seats = [seat for seat, _ in self.placed[variant][:copies]]
-        return self.pool.sample(self.slots[variant], seats, ops, window_ns, deadline_ns)
+        return self.pool.sample(self.slots[variant], seats, ops, window_ns, deadline_ns, due_ns)
 
     def ns(self, variant: tuple[str, str], ops: int) -> float:
         """Nanoseconds per operation of one batch on the first copy."""

@@ -39,6 +39,7 @@ WIDTH = 0.04  # pairs are taken until the interval of the median ratio is narrow
 OTHERS = 0.15  # CPUs: a pair in which other processes used more is taken again
 WORK = ("test_work", "steps=1000")
 FACTS = collect()
+DUE_NS = 1_000_000_000  # no sample lasts longer; until then this process sleeps
 Side = Callable[[], float]
 
 
@@ -51,18 +52,12 @@ class Plan(NamedTuple):
     folder: Path
 
 
-def output(command: list[Any], look_s: float | None = None) -> str:
-    """What a program prints; this process sleeps meanwhile, or looks after it every so many seconds."""
-    process = subprocess.Popen([str(word) for word in command], stdout=-1, stderr=-1, text=True)
-    while True:
-        try:
-            out, err = process.communicate(timeout=look_s)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    if process.returncode:
-        raise OSError(f"{Path(str(command[0])).name}: status {process.returncode}: {(err or out).strip()}")
-    return out
+def output(command: list[Any]) -> str:
+    """What a program prints; this process sleeps meanwhile."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(f"{Path(str(command[0])).name}: status {done.returncode}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
 
 
 def build(kernel: str, folder: Path) -> Path:
@@ -80,7 +75,7 @@ def pool(variant: tuple[str, str], copies: list[list[int]], folder: Path) -> Ite
     made = _native.Pool(str(programs.COPY), str(programs.TARGET), str(folder), seats, FACTS["llc_bytes"] or 0)
     try:
         made.prepare(0, kernel["number"], index, record["value"], list(enumerate(copies)))
-        yield lambda ops, window_ns=0, seats=(0,): made.sample(0, list(seats), ops, window_ns, DEADLINE_NS)
+        yield lambda ops, window_ns=0, seats=(0,): made.sample(0, list(seats), ops, window_ns, DEADLINE_NS, DUE_NS)
         made.release(0)  # the kernel's proof that the work was done
     finally:
         made.close()
@@ -148,11 +143,9 @@ def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row
     cpus, told = groups_of(*variant)[-1], ARGUMENTS[kernel](param(*variant)[1]["value"], plan.folder)
     ops = calibrated(variant, cpus, plan)
 
-    def against(
-        command: Callable[[int], list[Any]], figure: str = "(.+)", unit_ns: float = 1, look_s: float | None = None
-    ) -> Taken:
+    def against(command: Callable[[int], list[Any]], figure: str = "(.+)", unit_ns: float = 1) -> Taken:
         def theirs(ops: int) -> float:
-            found = re.search(figure, output(command(ops), look_s))
+            found = re.search(figure, output(command(ops)))
             if not found:
                 raise OSError(f"no figure in the answer of {command(ops)}")
             return float(found[1]) * unit_ns
@@ -165,7 +158,7 @@ def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row
 
     row = Row(name, unit, "C", against(peer()))
     if row.taken.distance > NEAR and (why := EXPLAINED.get(name)):
-        changed = against(peer(*why.more), look_s=why.look_s)
+        changed = against(peer(*why.more))
         if changed.distance <= OFF:
             row = row._replace(explained=f"{why.words}: {spread(changed.ratios)}")
     yield row

@@ -6,10 +6,8 @@ It imports the extension and the standard library only: numpy would start thread
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import signal
 import sys
 import time
 from pathlib import Path
@@ -17,8 +15,8 @@ from typing import Any
 
 from cpubench import _native
 from cpubench.measure import copies as pool
-from cpubench.measure.scratch import guard, open_scratch
-from cpubench.results.files import canonical, sealed, write_atomic
+from cpubench.measure.inside import serve
+from cpubench.results.files import sealed
 
 SUMS = ("ops", "elapsed_ns", "hook_ns", "cpu_ns", "run_delay_ns", "nvcsw", "nivcsw", "minflt", "majflt")
 # A kernel without CONFIG_SCHED_INFO, or no /proc, has no such file; the copies then read 0.
@@ -37,9 +35,11 @@ def orders(plan: dict[str, Any], index: int, cap: str) -> list[list[int]]:
     return rounds
 
 
-def deadline_ns(plan: dict[str, Any], variant: dict[str, Any]) -> int:
-    """When a sample counts as hung: long after a machine twenty times slower would have ended it."""
-    return 5_000_000_000 + 20 * max(int(variant["window_ns"]), int(plan["sample_ns"]))
+def times(plan: dict[str, Any], variant: dict[str, Any], window_ns: int = 0) -> tuple[int, int]:
+    """When a sample counts as hung, long after a machine twenty times slower would have ended it, and until when nobody
+    looks after it: twice its length, for what warms it up."""
+    length_ns = max(window_ns, int(variant["window_ns"]), int(plan["sample_ns"]))
+    return 5_000_000_000 + 20 * length_ns, 2 * length_ns
 
 
 def empty_cell(variant: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def add_sample(cell: dict[str, Any], number: int, answers: list[dict[str, Any]])
     return int(last - first)
 
 
-def obtained(copies: pool.Copies, variant: dict[str, Any], scratch: dict[str, Any]) -> dict[str, Any]:
+def obtained(copies: pool.Copies, variant: dict[str, Any]) -> dict[str, Any]:
     """What the variant really had: CPUs, page kind, file system, fairness, the proof of its work."""
     told = [copies.told.get(copies.slot(variant), {}).get(seat) for seat in copies.seats_of(variant)]
     had = [t for t in told if t]
@@ -76,11 +76,11 @@ def obtained(copies: pool.Copies, variant: dict[str, Any], scratch: dict[str, An
     if any(t["huge_asked_bytes"] for t in had):
         found["huge_ppm"] = min(t["huge_bytes"] * 1_000_000 // t["huge_asked_bytes"] for t in had)
     if "files" in variant["flags"]:
-        found |= scratch
+        found |= copies.scratch
     if "group" in variant["flags"]:
         found["thread_ops"] = [t["thread_ops"][: len(g)] for t, g in zip(had, variant["groups"], strict=False)]
     if had:
-        found["proven"] = copies.slot(variant) in copies.proven and not copies.losses
+        found["proven"] = copies.slot(variant) in copies.proven
         found |= {"checksum": f"{had[0]['checksum']:x}", "counter": sum(t["counter"] for t in had)}
     return found
 
@@ -93,7 +93,7 @@ def measure_rounds(
     for number, order in enumerate(rounds):
         for i in order:
             variant = copies.variants[i]
-            answers = pool.sample(copies, variant, variant["ops"], variant["window_ns"], deadline_ns(plan, variant))
+            answers = pool.sample(copies, variant, variant["ops"], variant["window_ns"], *times(plan, variant))
             if answers:
                 timed_ns += add_sample(cells[i], number, answers)
     return cells, timed_ns
@@ -105,18 +105,18 @@ def measure_window(copies: pool.Copies, plan: dict[str, Any], window: dict[str, 
     chosen.sort(key=lambda v: copies.kernels[v["kernel"]]["hooks"])
     share = max(1, len(chosen))
     for variant in chosen:
-        pool.sample(copies, variant, variant["ops"], window["settle_ns"] // share or 1,
-                    window["settle_ns"] + deadline_ns(plan, variant))  # fmt: skip
+        length = window["settle_ns"] // share or 1
+        pool.sample(copies, variant, variant["ops"], length, *times(plan, variant, length))
     cells, t0_ns = [], _native.now_ns()
     for variant in chosen:
         length = window["length_ns"] // share
-        answers = pool.sample(copies, variant, variant["ops"], length, length + deadline_ns(plan, variant)) or []
+        answers = pool.sample(copies, variant, variant["ops"], length, *times(plan, variant, length)) or []
         cells.append({
             "kernel": variant["kernel"], "params": variant["params"],
             "t0_ns": min((a["t0_ns"] for a in answers), default=0),
             "t1_ns": max((a["t1_ns"] for a in answers), default=0),
             "copy_ops": [a["ops"] for a in answers], "copy_elapsed_ns": [a["elapsed_ns"] for a in answers],
-            "error": copies.errors.get(copies.slot(variant)),
+            "error": copies.errors.get(pool.key(variant)),
         })  # fmt: skip
     return {"family": window["family"], "t0_ns": t0_ns, "t1_ns": _native.now_ns(), "cells": cells}
 
@@ -125,14 +125,10 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
     """The block document, sealed: raw integers of every cell, and where the block's time went."""
     start_utc_ns = time.time_ns()
     clock_ns = min(_native.clock_read_ns() for _ in range(5))
-    held = sum(v["held_bytes"] * len(v["groups"]) for v in plan["variants"] if "files" in v["flags"])
-    place, scratch = open_scratch(folder, held)
-    copies = pool.start(plan["variants"], str(place), plan["llc_bytes"], plan["seed"] + index)
+    copies = pool.start(plan, folder, plan["seed"] + index)
     try:
         ready_ns = _native.now_ns() - started_ns - copies.pool.touch_ns
         before_ns = _native.now_ns()
-        if "reason" in scratch:
-            copies.errors |= {copies.slot(v): scratch["reason"] for v in plan["variants"] if "files" in v["flags"]}
         pool.prepare(copies)
         prepare_ns = _native.now_ns() - before_ns + copies.pool.touch_ns
         rounds, rounds_start_ns = orders(plan, index, cap), _native.now_ns()
@@ -144,37 +140,21 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
             slot = copies.slot(variant)
             if slot in copies.disproven:  # operations that were not done have no time: the row is its error alone
                 cell |= empty_cell(variant)
-            cell["obtained"] = obtained(copies, variant, scratch)
-            cell["prepare_ns"], cell["error"] = copies.prepare_ns.get(slot, 0), copies.errors.get(slot)
+            cell["obtained"] = obtained(copies, variant)
+            cell["prepare_ns"], cell["error"] = copies.prepare_ns.get(slot, 0), copies.errors.get(pool.key(variant))
     finally:
         copies.pool.close()
-    times = {"start_utc_ns": start_utc_ns, "ready_ns": ready_ns, "prepare_ns": prepare_ns, "rounds_ns": rounds_ns,
+    spent = {"start_utc_ns": start_utc_ns, "ready_ns": ready_ns, "prepare_ns": prepare_ns, "rounds_ns": rounds_ns,
              "timed_ns": timed_ns, "hook_ns": sum(sum(c["samples"]["hook_ns"]) // len(c["copy_ops"]) for c in cells),
              "clock_read_ns": -int(-clock_ns // 1)}  # fmt: skip
-    return sealed({"schema": "cpubench.block/1", "plan_id": plan["id"], "index": index, "cap": cap, "times": times,
+    return sealed({"schema": "cpubench.block/1", "plan_id": plan["id"], "index": index, "cap": cap, "times": spent,
                    "environment": {}, "rounds": rounds, "cells": cells, "windows": windows})  # fmt: skip
 
 
-def stop(number: int, frame: Any) -> None:
-    raise SystemExit(128 + number)
-
-
-def main(arguments: list[str]) -> int:
-    """0, or 1 with one line on stderr: what could not be done."""
-    plan_file, index, cap, out, folder, started_ns, parent = arguments
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        _native.die_with(int(parent))
-        guard(Path(folder))
-        plan = json.loads(Path(plan_file).read_bytes())
-        write_atomic(Path(out), canonical(measure(plan, int(index), cap, Path(folder), int(started_ns))))
-    except (OSError, _native.PoolBroken) as error:
-        where = getattr(error, "filename", None) or "block"
-        print(f"{where}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
-        return 1
-    return 0
+def _work(plan: dict[str, Any], own: list[str], folder: Path, started_ns: int) -> dict[str, Any]:
+    index, cap = own
+    return measure(plan, int(index), cap, folder, started_ns)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(serve(sys.argv[1:], _work))

@@ -6,17 +6,13 @@ as for a block.
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 from cpubench import _native
 from cpubench.measure import copies as pool
-from cpubench.measure.block import stop
-from cpubench.measure.scratch import guard, open_scratch
-from cpubench.results.files import canonical, write_atomic
+from cpubench.measure.inside import serve
 
 LIMIT_NS = 3_000_000_000  # per variant: "until two runs agree" never ends on a busy machine
 BATCHES = 50  # of one window: the stop is then met within 2 % and a clock reading stays below 0.1 %
@@ -65,15 +61,11 @@ def all_copies(ask: Any, target_ns: int, max_ops: int, each_ns: float) -> tuple[
 
 def calibrate(draft: dict[str, Any], folder: Path) -> dict[str, Any]:
     """{"sizes": {key: [ops, window_ns, ns per sample]}, "errors": {key: reason}, "prepare_ns"}."""
-    held = sum(v["held_bytes"] * len(v["groups"]) for v in draft["variants"] if "files" in v["flags"])
-    place, scratch = open_scratch(folder, held)
     began_ns = _native.now_ns()
-    copies = pool.start(draft["variants"], str(place), draft["llc_bytes"], draft["seed"])
+    copies = pool.start(draft, folder, draft["seed"])
     sizes: dict[str, list[int]] = {}
     errors: dict[str, str] = {}
     try:
-        if "reason" in scratch:
-            copies.errors |= {copies.slot(v): scratch["reason"] for v in draft["variants"] if "files" in v["flags"]}
         pool.prepare(copies)
         prepare_ns = _native.now_ns() - began_ns
         each: dict[int, float] = {}
@@ -81,7 +73,7 @@ def calibrate(draft: dict[str, Any], folder: Path) -> dict[str, Any]:
             size = _size(copies, variant, draft["sample_ns"], each)
             if size is None:
                 lost = "a copy that was not at work was lost while this was calibrated"
-                errors[pool.key(variant)] = copies.errors.get(copies.slot(variant), lost)
+                errors[pool.key(variant)] = copies.errors.get(pool.key(variant), lost)
             else:
                 sizes[pool.key(variant)] = size
         pool.release(copies)
@@ -94,11 +86,13 @@ def _size(copies: pool.Copies, variant: dict[str, Any], target_ns: int, each: di
     slot, max_ops = copies.slot(variant), copies.kernels[variant["kernel"]]["max_ops"]
 
     def batch(ops: int) -> int | None:
-        answers = pool.sample(copies, {**variant, "groups": variant["groups"][:1]}, ops, 0, 10 * LIMIT_NS)
+        answers = pool.sample(
+            copies, {**variant, "groups": variant["groups"][:1]}, ops, 0, 10 * LIMIT_NS, 2 * target_ns
+        )
         return answers[0]["elapsed_ns"] if answers else None
 
     def window(ops: int, window_ns: int) -> float | None:
-        answers = pool.sample(copies, variant, ops, window_ns, 10 * LIMIT_NS)
+        answers = pool.sample(copies, variant, ops, window_ns, 10 * LIMIT_NS, 2 * window_ns)
         return sum(a["elapsed_ns"] for a in answers) / sum(a["ops"] for a in answers) if answers else None
 
     if slot not in each or variant["copies"] == "1":
@@ -112,21 +106,5 @@ def _size(copies: pool.Copies, variant: dict[str, Any], target_ns: int, each: di
     return None if many is None else [many[0], many[1], many[1]]
 
 
-def main(arguments: list[str]) -> int:
-    """0, or 1 with one line on stderr."""
-    draft_file, out, folder, _, parent = arguments
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        _native.die_with(int(parent))
-        guard(Path(folder))
-        write_atomic(Path(out), canonical(calibrate(json.loads(Path(draft_file).read_bytes()), Path(folder))))
-    except (OSError, _native.PoolBroken) as error:
-        where = getattr(error, "filename", None) or "calibrate"
-        print(f"{where}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(serve(sys.argv[1:], lambda draft, _, folder, __: calibrate(draft, folder)))

@@ -1,17 +1,23 @@
-"""The copies of a plan: seats for every CPU and touched size, one slot for every kernel and parameter.
+"""The copies of a plan: seats for every CPU and kind of process, one slot for every kernel and parameter.
 
 Standard library and the extension only: the block imports this.
 """
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from cpubench import _native
 from cpubench.measure import programs
+from cpubench.measure.scratch import open_scratch
+from cpubench.results.names import row_key, row_name
 
 Variant = dict[str, Any]  # of plan.json
+Answer = dict[str, Any]  # of one copy: _native.Pool.sample
+Seat = tuple[int, int, bool]  # CPU, touched bytes, whether for kernels with threads
 
 
 @dataclass
@@ -21,14 +27,16 @@ class Copies:
     pool: _native.Pool
     kernels: dict[str, dict[str, Any]]
     variants: list[Variant]
-    seats: dict[tuple[int, int], int]  # (CPU, touched bytes) -> seat
+    seats: dict[Seat, int]
     slots: dict[tuple[str, str], int]  # (kernel, params) -> slot; copies 1, cores and cpus share what is prepared
-    told: dict[int, dict[int, dict[str, Any]]] = field(default_factory=dict)  # slot -> seat -> last answer
+    scratch: dict[str, Any]  # what was obtained for files, or the "reason" of none
+    prepared: set[int] = field(default_factory=set)  # slots
+    told: dict[int, dict[int, Answer]] = field(default_factory=dict)  # slot -> seat -> last answer
     prepare_ns: dict[int, int] = field(default_factory=dict)
-    errors: dict[int, str] = field(default_factory=dict)  # slot -> why it is not prepared
-    proven: set[int] = field(default_factory=set)  # slots whose release proved all their work since they were prepared
+    errors: dict[str, str] = field(default_factory=dict)  # key of a variant -> why it is measured no more
+    proven: set[int] = field(default_factory=set)  # slots whose release proved all their work
     disproven: set[int] = field(default_factory=set)  # slots whose release found that work was not done
-    losses: int = 0  # how often copies were lost, and with them the proof of what every slot had done before
+    unproven: set[int] = field(default_factory=set)  # slots that were prepared anew: what proved earlier work is gone
 
     def slot(self, variant: Variant) -> int:
         return self.slots[variant["kernel"], variant["params"]]
@@ -36,90 +44,119 @@ class Copies:
     def seats_of(self, variant: Variant) -> list[int]:
         return [self.seats[seat] for seat in seats_of(variant)]
 
+    def left(self, slot: int) -> list[Variant]:
+        """The variants of a slot that have not failed."""
+        return [v for v in self.variants if self.slot(v) == slot and key(v) not in self.errors]
 
-def seats_of(variant: Variant) -> list[tuple[int, int]]:
-    """(CPU, touched bytes) of each copy: spawn kernels run in a process of known size."""
+
+def seats_of(variant: Variant) -> list[Seat]:
+    """The seat of each copy. Spawn kernels run in a process of known size. Threads have a process of their own, since
+    one that has more than one thread counts references at every read and write of a file (``fdget()``), and its
+    mappings are flushed on every CPU: others would be slower there."""
     touched = variant["value"] if "parent" in variant["flags"] else 0
-    return [(group[0], touched) for group in variant["groups"]]
+    return [(group[0], touched, "group" in variant["flags"]) for group in variant["groups"]]
 
 
 def key(variant: Variant) -> str:
-    """NAME@COPIES, as ``Variant.key`` of the records gives it."""
-    params = f"[{variant['params']}]" if variant["params"] else ""
-    return f"{variant['kernel']}{params}@{variant['copies']}"
+    return row_key(row_name(variant["kernel"], variant["params"]), variant["copies"])
 
 
-def start(variants: list[Variant], directory: str, llc_bytes: int | None, seed: int) -> Copies:
-    """Every copy of the plan, waiting at its CPU; nothing is prepared yet. Raises OSError."""
-    seats: dict[tuple[int, int], int] = {}
+def start(plan: dict[str, Any], folder: Path, seed: int) -> Copies:
+    """Every copy of the plan, waiting at its CPU, with its scratch below ``folder``; nothing is prepared yet.
+
+    Raises OSError.
+    """
+    variants = plan["variants"]
+    seats: dict[Seat, int] = {}
     slots: dict[tuple[str, str], int] = {}
     for variant in variants:
         slots.setdefault((variant["kernel"], variant["params"]), len(slots))
         for seat in seats_of(variant):
             seats.setdefault(seat, len(seats))
-    pool = _native.Pool(str(programs.COPY), str(programs.TARGET), directory, list(seats), llc_bytes or 0, seed)
-    return Copies(pool, {k["name"]: k for k in _native.kernels(hidden=True)}, variants, seats, slots)
+    files = [v for v in variants if "files" in v["flags"]]
+    place, scratch = open_scratch(folder, sum(v["held_bytes"] * len(v["groups"]) for v in files))
+    where = [(cpu, touched) for cpu, touched, _ in seats]
+    pool = _native.Pool(str(programs.COPY), str(programs.TARGET), str(place), where, plan["llc_bytes"] or 0, seed)
+    copies = Copies(pool, {k["name"]: k for k in _native.kernels(hidden=True)}, variants, seats, slots, scratch)
+    if "reason" in scratch:
+        copies.errors |= {key(v): scratch["reason"] for v in files}
+    return copies
 
 
 def prepare(copies: Copies) -> None:
-    """Prepares every slot in all seats that any of its variants uses; an error is kept by slot."""
-    wanted: dict[int, dict[int, list[int]]] = {}
-    for variant in copies.variants:
-        for seat, group in zip(copies.seats_of(variant), variant["groups"], strict=True):
-            wanted.setdefault(copies.slot(variant), {})[seat] = group
-    by_slot = {slot: name for name, slot in copies.slots.items()}
-    for slot, groups in wanted.items():
-        if slot in copies.errors:
-            continue
-        variant = next(v for v in copies.variants if (v["kernel"], v["params"]) == by_slot[slot])
-        number = copies.kernels[variant["kernel"]]["number"]
-        began = _native.now_ns()
-        try:
-            answers = copies.pool.prepare(slot, number, variant["index"], variant["value"], list(groups.items()))
-            copies.told[slot] = dict(zip(groups, answers, strict=True))
-        except OSError as error:
-            copies.errors[slot] = reason(error)
-            if _is_lost(copies, slot):
-                return prepare(copies)
-        except _native.CopyLost as error:  # the pool is new: what was prepared before is lost too
-            copies.errors[slot] = str(error)
-            copies.losses += 1
-            return prepare(copies)
-        copies.prepare_ns[slot] = _native.now_ns() - began
+    """Prepares every slot in all seats that its variants use; those of a slot that cannot be prepared fail together."""
+    for slot in copies.slots.values():
+        if slot not in copies.prepared and not _prepare(copies, slot):
+            return prepare(copies)  # the pool is new: what was prepared before is lost too
     return None
 
 
-def _is_lost(copies: Copies, slot: int) -> bool:
-    """Whether the copies that had prepared the slot were lost while releasing it after another's failure."""
+def _prepare(copies: Copies, slot: int) -> bool:
+    """False where copies were lost over it."""
+    left = copies.left(slot)
+    groups = {s: g for v in left for s, g in zip(copies.seats_of(v), v["groups"], strict=True)}
+    if not groups:
+        return True
+    number, began_ns = copies.kernels[left[0]["kernel"]]["number"], _native.now_ns()
+    try:
+        answers = copies.pool.prepare(slot, number, left[0]["index"], left[0]["value"], list(groups.items()))
+    except OSError as error:
+        copies.errors |= dict.fromkeys(map(key, left), reason(error))
+        return _release(copies, slot)
+    except _native.CopyLost as error:
+        copies.errors |= dict.fromkeys(map(key, left), str(error))
+        _lost(copies)
+        return False
+    copies.told[slot] = dict(zip(groups, answers, strict=True))
+    copies.prepared.add(slot)
+    copies.prepare_ns[slot] = _native.now_ns() - began_ns
+    return True
+
+
+def _lost(copies: Copies) -> None:
+    """Every copy was started anew."""
+    copies.unproven |= copies.prepared
+    copies.prepared.clear()
+
+
+def _release(copies: Copies, slot: int) -> bool:
+    """Releases a slot in which something failed, whatever that says; False where copies were lost over it."""
+    copies.prepared.discard(slot)
     try:
         copies.pool.release(slot)
     except OSError:  # the first reason is the one to tell
-        return False
-    except _native.CopyLost:
-        copies.losses += 1
         return True
-    return False
+    except _native.CopyLost:
+        _lost(copies)
+        return False
+    return True
 
 
-def sample(copies: Copies, variant: Variant, ops: int, window_ns: int, deadline_ns: int) -> list[dict[str, Any]] | None:
+def sample(
+    copies: Copies, variant: Variant, ops: int, window_ns: int, deadline_ns: int, due_ns: int = 0
+) -> list[Answer] | None:
     """One answer for each copy, or None where the variant failed now or before: ``copies.errors`` says why.
 
-    After a copy was lost every other slot is prepared again, so that the round can go on.
+    The round can go on: after a failure its slot is prepared again for the other variants, after the loss of a copy
+    every slot.
     """
     slot, seats = copies.slot(variant), copies.seats_of(variant)
-    if slot in copies.errors or slot not in copies.told:
+    if key(variant) in copies.errors:
         return None
     try:
-        answers = copies.pool.sample(slot, seats, ops, window_ns, deadline_ns)
+        answers = copies.pool.sample(slot, seats, ops, window_ns, deadline_ns, due_ns)
     except OSError as error:
-        copies.errors[slot] = reason(error)
+        copies.errors[key(variant)] = reason(error)
+        copies.unproven.add(slot)  # the counts of its copies are no longer what they did
+        _release(copies, slot)
+        prepare(copies)
         return None
     except _native.CopyLost as error:
-        copies.losses += 1
+        _lost(copies)
         # An idle copy that ended (the OOM killer takes the largest, a spawn parent) is no fault of the variant at work:
         # that loses this sample, and the next round has it again.
         if error.seat is None or error.seat in seats:
-            copies.errors[slot] = str(error)
+            copies.errors[key(variant)] = str(error)
         prepare(copies)
         return None
     copies.told[slot].update(zip(seats, answers, strict=True))
@@ -128,25 +165,22 @@ def sample(copies: Copies, variant: Variant, ops: int, window_ns: int, deadline_
 
 def release(copies: Copies) -> None:
     """Releases every slot: here the kernels prove that their work was done, or say that it was not."""
-    for slot in list(copies.told):
-        if slot in copies.errors:
-            continue
+    for slot in sorted(copies.prepared):
         try:
             for seat, answer in zip(list(copies.told[slot]), copies.pool.release(slot), strict=True):
                 copies.told[slot][seat] |= {k: answer[k] for k in ("checksum", "counter", "thread_ops")}
             copies.proven.add(slot)
         except OSError as error:
-            copies.errors[slot] = reason(error)
+            copies.errors |= dict.fromkeys(map(key, copies.left(slot)), reason(error))
             copies.disproven.add(slot)
         except _native.CopyLost as error:
-            copies.errors[slot] = str(error)
-            copies.losses += 1
-            return
+            copies.errors |= dict.fromkeys(map(key, copies.left(slot)), str(error))
+            _lost(copies)
+            break
+    copies.proven -= copies.unproven
 
 
 def reason(error: OSError) -> str:
     """An OSError of a kernel in one line: kernel, call, and the name of the error."""
-    import errno
-
     name = errno.errorcode.get(error.errno or 0, "")
     return f"{error.filename} {name}: {error.strerror}" if error.filename else f"{error.strerror or error}"

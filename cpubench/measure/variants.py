@@ -12,6 +12,7 @@ from cpubench.errors import UsageError
 from cpubench.host.layout import Place, layout
 from cpubench.host.topology import Core
 from cpubench.measure.profiles import PROFILES, Profile
+from cpubench.results.names import row_key, row_name
 from cpubench.results.records import Copies, Missing, Variant
 
 Kernel = dict[str, Any]  # of _native.kernels()
@@ -64,8 +65,7 @@ def choose(kernels: Iterable[Kernel], host: Host, request: Request) -> tuple[lis
 
 
 def name_of(kernel: Kernel, param: dict[str, Any]) -> str:
-    """The name of a kernel with this parameter value, as ``Variant.name`` gives it."""
-    return f"{kernel['name']}[{param['label']}]" if param["label"] else str(kernel["name"])
+    return row_name(kernel["name"], param["label"])
 
 
 def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None:
@@ -78,7 +78,7 @@ def _check(what: str, asked: Sequence[str] | None, known: Sequence[str]) -> None
 
 def _wanted(kernel: Kernel, param: dict[str, Any], copies: Copies, host: Host, request: Request) -> bool:
     if request.keys is not None:
-        return f"{name_of(kernel, param)}@{copies}" in request.keys
+        return row_key(name_of(kernel, param), copies) in request.keys
     if request.copies is not None and copies not in request.copies:
         return False
     smt = any(len(core.cpus) > 1 for core in host.cores)
@@ -102,13 +102,13 @@ def _variant(kernel: Kernel, index: int, copies: Copies, host: Host) -> Variant 
         cache = host.cache_bytes.get(param["relative"])
         if cache is None:
             reason = f"the size of {param['relative']} is not known on this host"
-            return Missing(f"{name}@{copies}", reason, scored=param["scored"])
+            return Missing(row_key(name, copies), reason, scored=param["scored"])
         value = held = power_of_two_below(cache // value)
     if param["huge"]:
         held = -(-held // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES
     groups = place(kernel, param, copies, host.cores)
     if not groups:
-        return Missing(f"{name}@{copies}", _why_no_group(kernel, param, host.cores), scored=param["scored"])
+        return Missing(row_key(name, copies), _why_no_group(kernel, param, host.cores), scored=param["scored"])
     core_of = {cpu: number for number, core in enumerate(host.cores) for cpu in core.cpus}
     return Variant(
         kernel=kernel["name"], family=kernel["family"], params=param["label"], copies=copies,

@@ -17,11 +17,13 @@ static int prepare(struct cb_ctx *ctx) {
     return 0;
 }
 
-/* Twice over the set, in address order: milliseconds, where walking the cycle would take a hundred times as long. */
+/* Two laps up to the cursor, in the order of the cycle, leave in the caches what an uninterrupted walk would: after one,
+ * a 4 MiB set was not yet in a victim L3 (101 ns a load in place of 29), and sweeps in address order kept the last few
+ * megabytes, so that samples of 32 MiB took 118 ns in place of 150. */
 static int warm(struct cb_ctx *ctx) {
     if (ctx->value > (ctx->llc_bytes ? ctx->llc_bytes : MIB(32))) return 0; /* it would not stay anyway */
-    for (int sweep = 0; sweep < 2; sweep++)
-        for (uint64_t i = 0; i < ctx->value; i += CB_LINE) (void)((volatile char *)ctx->arenas[0].at)[i];
+    for (int lap = 0; lap < 2; lap++)
+        cb_cycle_lap(ctx->arenas[0].at, ctx->value / CB_LINE, ctx->seed, ctx->counter);
     return 0;
 }
 
@@ -51,7 +53,7 @@ const struct cb_kernel cb_kernel_mem_chase = {
     .family = "memory",
     .doc = "One load whose address is the value of the load before it, on a random cycle over all 64-byte lines of the set.",
     .unit = "load",
-    .version = 1,
+    .version = 2,
     .params = (const struct cb_param[]){
         SET("16K", KIB(16), CB_SCORED), SET("256K", KIB(256), CB_SCORED), SET("4M", MIB(4), CB_SCORED),
         SET("32M", MIB(32), CB_SCORED), SET("256M", MIB(256), CB_SCORED),

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { FAIL, CRASH, DIE, HANG, NO_PREPARE, LOST, LEAVE_A_CHILD };
+enum { FAIL, CRASH, DIE, HANG, NO_PREPARE, LOST, LEAVE_A_CHILD, BATCH };
 
 static void wait_for_ever(struct cb_ctx *ctx) {
     for (;;) ctx->counter += (uint64_t)pause();
@@ -22,6 +22,7 @@ static int run(struct cb_ctx *ctx, uint64_t ops) {
     case CRASH: *(volatile int *)(uintptr_t)ctx->state = 1; break; /* NULL */
     case DIE: case LEAVE_A_CHILD: kill(getpid(), SIGKILL); break;
     case HANG: for (;;) pause();
+    case BATCH: return ops > 1 ? errno = EPERM, cb_fail(ctx, "open") : 0;
     case LOST: break;
     }
     return 0;
@@ -41,7 +42,7 @@ const struct cb_kernel cb_kernel_test_fault = {
     .flags = CB_HIDDEN,
     .params = (const struct cb_param[]){
         HOW("fail", FAIL), HOW("crash", CRASH), HOW("die", DIE), HOW("hang", HANG), HOW("prepare", NO_PREPARE),
-        HOW("lost", LOST), HOW("leave_a_child", LEAVE_A_CHILD), {0}},
+        HOW("lost", LOST), HOW("leave_a_child", LEAVE_A_CHILD), HOW("batch", BATCH), {0}},
     .prepare = prepare,
     .run = run,
     .release = release,

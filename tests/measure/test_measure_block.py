@@ -98,19 +98,34 @@ def test_faults_are_rows_with_reasons_while_the_round_goes_on(tmp_path):
         assert cell.obtained["proven"] is False  # copies were lost, and with them the proof of earlier samples
 
 
+def test_a_fault_of_all_copies_is_not_that_of_one(tmp_path):
+    """What fails on many cores may work on one; but the proof of what that one did before is gone with the slot."""
+    one, all_ = (variant("test_fault", "how=batch", copies, ops=n) for copies, n in (("1", 1), ("cores", 2)))
+    block = run_block(tmp_path, plan_of([one, all_, variant(*WORK, ops=10)], samples=3))
+    told = [(cell.error, len(cell.samples.ops), cell.obtained["proven"]) for cell in block.cells]
+    assert told == [(None, 3, False), ("test_fault[how=batch]: open EPERM: Operation not permitted", 0, False),
+                    (None, 3, True)]  # fmt: skip
+
+
+def test_threads_have_a_process_of_their_own():
+    work, lock, two = variant(*WORK), variant("lock_mutex", "cs=200ns"), variant("lock_mutex", "cs=50ns")
+    seats = [pool.seats_of(msgspec.to_builtins(v)) for v in (work, lock, two)]
+    assert seats[0] != seats[1] == seats[2]
+
+
 def test_an_idle_copy_that_ends_is_not_the_fault_of_the_variant_at_work(tmp_path):
     """As the OOM killer does it: the idle parent of known size is killed while another kernel works."""
     parent = variant("spawn_fork_exec", "rss=8M", ops=1)
     work = variant(*WORK, ops=10)
     document = [msgspec.to_builtins(parent), msgspec.to_builtins(work)]
-    copies = pool.start(document, str(tmp_path), None, 1)
+    copies = pool.start({"variants": document, "llc_bytes": None}, tmp_path, 1)
     try:
         pool.prepare(copies)
         idle = next(pid for pid in children() if int(Path(f"/proc/{pid}/statm").read_text().split()[1]) > 2000)
         os.kill(idle, signal.SIGKILL)
         assert pool.sample(copies, document[1], 200_000, 0, 10**10) is None  # this sample is lost ..
         assert copies.errors == {}
-        assert copies.losses == 1
+        assert copies.unproven == {0, 1}
         for one in document:  # .. and both variants go on
             assert pool.sample(copies, one, 1, 0, 10**10)[0]["ops"] == 1
     finally:

@@ -1,6 +1,7 @@
 """The pool with kernels that fail, crash, are killed and hang; and nothing is left of it, however it ends."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -52,6 +53,20 @@ def test_a_lost_copy_is_named_and_the_pool_goes_on(tmp_path, how, reason, within
         r.prepare(WORK)
         assert all(answer["ops"] == 10 for answer in r.sample(WORK, 10))
     assert children() == []
+
+
+def test_nobody_wakes_up_until_a_sample_is_due(tmp_path):
+    """The process that waits shares a CPU with what is measured."""
+    with rig([WORK], tmp_path) as r:
+        r.prepare()
+        ops = round(200e6 / r.ns(WORK, 1000))
+        switches = []
+        for due_ns in (0, 10**9):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+            r.sample(WORK, ops, due_ns=due_ns)
+            switches.append(resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before)
+    assert switches[0] >= 10
+    assert switches[1] <= 3
 
 
 def test_lost_work_is_found_at_release(tmp_path):
@@ -154,3 +169,10 @@ def test_wrong_slots_kernels_and_seats_are_refused(tmp_path):
             r.pool.prepare(5000, 0, 0, 0, [])
         with pytest.raises(ValueError, match="kernel"):
             r.pool.prepare(1, 99, 0, 0, [])
+        with pytest.raises(ValueError, match="parameter"):
+            r.pool.prepare(1, 0, 99, 0, [])
+        with pytest.raises(ValueError, match="seat"):
+            r.pool.prepare(1, 0, 0, 0, [(7, [CPUS[0]])])
+        for cpus in ([], [CPUS[0]] * 9):
+            with pytest.raises(ValueError, match="1 to 8 CPUs"):
+                r.pool.prepare(1, 0, 0, 0, [(0, cpus)])

@@ -1,5 +1,5 @@
-/* OPERATIONS CPU BYTES [SWEEPS]: a linked list through all 64-byte lines of BYTES, in the one cycle that Sattolo's shuffle
- * gives. Before the clock starts it is walked for a lap, then read in address order as often as SWEEPS says (never). */
+/* OPERATIONS CPU BYTES: a linked list through all 64-byte lines of BYTES, in the one cycle that Sattolo's shuffle gives.
+ * It is walked for a lap before the clock starts. */
 #include "peer.h"
 
 #include <sys/mman.h>
@@ -30,8 +30,6 @@ int main(int argc, char **argv) {
     struct line *at = lines;
     for (uint64_t i = 0; i < n; i++) at = at->next; /* a whole lap: warm, and proof of the one cycle */
     if (at != lines) return fputs("not at the start after a lap\n", stderr), 1;
-    for (uint64_t left = argc > 4 ? number(argc, argv, 4) : 0; left > 0; left--)
-        for (uint64_t i = 0; i < n; i++) (void)((volatile struct line *)lines)[i].next;
     double began = now_ns();
     for (uint64_t i = 0; i < ops; i++) at = at->next;
     double took = now_ns() - began;

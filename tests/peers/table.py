@@ -54,20 +54,9 @@ class Explanation(NamedTuple):
     """Why a row may be off, and how the peer is run so that it must agree."""
 
     words: str
-    more: tuple[Any, ...] = ()  # what it is told besides
-    look_s: float | None = None  # how often the process that started it wakes up
+    more: tuple[Any, ...]  # what it is told besides
 
 
 EXPLAINED: dict[str, Explanation] = {
-    "file_create": Explanation("the kernel's 64 sizes are 15002 bytes in the mean; a peer with 64 sizes", more=(64,)),
-    "switch_pipe[place=other]": Explanation(
-        "the process that waits for the copies wakes up every 10 ms, and that alone makes another core wake sooner; a "
-        "peer whose parent does so too",
-        look_s=0.01,
-    ),
-    "mem_chase[set=32M]": Explanation(
-        "the kernel reads the set in address order, twice, before each sample, which leaves a part of it in the "
-        "last-level cache, and a sample is less than some laps; a peer that does so too",
-        more=(2,),
-    ),
+    "file_create": Explanation("the kernel's 64 sizes are 15002 bytes in the mean; a peer with 64 sizes", (64,)),
 }
