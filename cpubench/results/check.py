@@ -71,6 +71,21 @@ def _check_variant(variant: r.Variant, cpus: set[int], place: str) -> None:
         raise UsageError("divisor", f"{variant.key} occupies {variant.divisor} cores with {len(used)} CPUs", place)
 
 
+def check_cores(run: r.Run) -> None:
+    """None if every variant is divided by the cores that its copies occupy, where the host tells which those are.
+
+    Only for ``validate``: half of a divisor is twice the score, yet of an odd host a run should still be readable.
+    """
+    listed = run.host.get("cores")
+    cores = [core for core in listed if isinstance(core, list)] if isinstance(listed, list) else []
+    core_of = {cpu: number for number, core in enumerate(cores) for cpu in core if isinstance(cpu, int)}
+    for at, variant in enumerate(run.plan.variants):
+        occupied = {core_of.get(cpu) for group in variant.groups for cpu in group}
+        if None not in occupied and len(occupied) != variant.divisor:
+            text = f"{variant.key} is divided by {variant.divisor}, and occupies {len(occupied)} cores of host.cores"
+            raise UsageError("divisor", text, f"plan.variants[{at}]")
+
+
 def check_run(run: r.Run) -> None:
     """None if the passes belong to the plan, each is there once, and they are as many as the run stopped after."""
     check_plan(run.plan)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from cpubench.errors import UsageError
-from cpubench.results.check import check_block, check_plan, check_run, check_seal
+from cpubench.results.check import check_block, check_cores, check_plan, check_run, check_seal
 from cpubench.results.parse import located, parse, read, shown, uncollected
 from cpubench.results.records import Block, Plan, Run
 
 T = TypeVar("T")
+Check = Callable[[Path, Run], None]  # raises UsageError where a file of the folder is not what the run says
 
 
 def load_run(path: Path) -> Run:
@@ -65,13 +67,21 @@ def load_blocks(folder: Path, plan: Plan | None = None) -> dict[str, Block]:
     return dict(sorted(blocks.items(), key=lambda item: (item[1].index, item[1].cap)))
 
 
-def validate(path: Path) -> dict[str, Any]:
-    """What a valid run holds, as numbers of passes, variants and blocks; a folder's other files must agree with it."""
+def validate(path: Path, *beside: Check) -> dict[str, Any]:
+    """What a valid run holds, as numbers of passes, variants and blocks; a folder's other files must agree with it.
+
+    ``beside`` checks those files of a folder that are made from the run in rooms above this one.
+    """
     file = run_file(path)
     run = load_run(file)
+    try:
+        check_cores(run)
+    except UsageError as fault:
+        raise located(file, fault) from None
     blocks = [block for one in run.passes for block in one.blocks]
     if path.is_dir():
-        _check_beside(path, run)
+        for check in (_check_beside, *beside):
+            check(path, run)
     return {
         "file": str(file),
         "valid": True,

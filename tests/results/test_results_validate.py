@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from broken import Doc, block, written
+from broken import Doc, block, reseal, written
 from made import made_run
 
 from cpubench.errors import UsageError
@@ -76,3 +77,26 @@ def test_a_block_of_another_plan_is_refused(folder: Path, document: Doc) -> None
     file.write_bytes(canonical(document["plan"] | {"id": "other"}))
     with pytest.raises(UsageError, match=r"block-000-as-is\.json: belongs to the plan"):
         load_blocks(folder, load_plan(file))
+
+
+def test_validate_counts_the_cores_that_copies_occupy(folder: Path, document: Doc) -> None:
+    document["host"]["cores"] = [[0, 8], [1, 9]]
+    assert validate(written(folder, reseal(document)))["valid"]
+    document["host"]["cores"] = [[0, 1]]  # siblings: two copies on one core
+    file = written(folder, reseal(document))
+    with pytest.raises(UsageError, match=r"plan\.variants\[2\]: spawn_.*is divided by 2, and occupies 1 cores"):
+        validate(file)
+    assert load_run(file).plan.divisor.n == 2  # which is enough to read it
+
+
+@pytest.mark.parametrize("cores", [None, 7, "0-3", [], [0, 1], [[0]], [[[0]], None]], ids=repr)
+def test_a_host_that_does_not_tell_its_cores_is_not_held_to_them(folder: Path, document: Doc, cores: Any) -> None:
+    document["host"]["cores"] = cores
+    assert validate(written(folder, reseal(document)))["valid"]
+
+
+def test_validate_asks_the_checks_of_the_folder_that_it_is_given(folder: Path) -> None:
+    asked = []
+    validate(folder, lambda where, run: asked.append((where, run.plan.id)))
+    validate(folder / "run.json", lambda where, run: asked.append((where, "of a file alone")))
+    assert asked == [(folder, "made-0")]
