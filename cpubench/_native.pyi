@@ -21,7 +21,14 @@ class Pool:
     seats: list[tuple[int, int]]
     touch_ns: int
     def __init__(
-        self, program: str, target: str, directory: str, seats: list[tuple[int, int]], llc_bytes: int = 0, seed: int = 1
+        self,
+        program: str,
+        target: str,
+        directory: str,
+        seats: list[tuple[int, int]],
+        llc_bytes: int = 0,
+        seed: int = 1,
+        storage: str | None = None,
     ) -> None: ...
     def close(self) -> None: ...
     def prepare(

@@ -27,15 +27,16 @@ cdef extern from *:
 
 
 cdef extern from "board.h" nogil:
-    enum: CB_BLOCKING, CB_ISOLATE, CB_GROUP, CB_PAIR, CB_PARENT, CB_FILES, CB_HIDDEN
+    enum: CB_BLOCKING, CB_ISOLATE, CB_GROUP, CB_PAIR, CB_PARENT, CB_FILES, CB_HIDDEN, CB_STORAGE, CB_LATENCY
     enum: CB_SCORED, CB_STRICT, CB_HUGE, CB_SAME, CB_OTHER, CB_SIBLING, CB_OF_L1, CB_OF_L2, CB_OF_L3
+    enum: CB_EACH_COUNT, CB_EACH_PAIR
     enum: CB_MAX_GROUP, CB_MAX_VARIANTS
     enum cb_verb: CB_PREPARE, CB_SAMPLE, CB_RELEASE, CB_QUIT
 
     struct cb_param:
         const char *label
         uint64_t value, held_bytes
-        uint8_t flags, pages, place, relative, threads
+        uint8_t flags, pages, place, relative, threads, each
 
     struct cb_ctx:
         pass
@@ -59,7 +60,7 @@ cdef extern from "board.h" nogil:
         int32_t kernel, param
         uint64_t value
         int32_t ncpus
-        int32_t cpus[8]
+        int32_t cpus[512]
         uint64_t ops, window_ns
 
     struct cb_answer:
@@ -68,7 +69,7 @@ cdef extern from "board.h" nogil:
         uint64_t t0_ns, t1_ns, ops, elapsed_ns, hook_ns, cpu_ns, run_delay_ns, nvcsw, nivcsw, minflt, majflt
         int32_t cpu_first, cpu_last
         uint64_t checksum, counter, huge_bytes, huge_asked_bytes
-        uint64_t thread_ops[8]
+        uint64_t thread_ops[512]
 
     struct cb_seat:
         int32_t cpu
@@ -85,7 +86,7 @@ cdef extern from "board.h" nogil:
     int cb_private_tmpfs(const char *path, uint64_t bytes)
     uint64_t cb_now_ns()
     double cb_clock_read_ns()
-    cb_pool *cb_pool_new(const char *, const char *, const char *, int, const int *, const uint64_t *, uint64_t, uint64_t)
+    cb_pool *cb_pool_new(const char *, const char *, const char *, const char *, int, const int *, const uint64_t *, uint64_t, uint64_t)
     int cb_pool_fill(cb_pool *)
     void cb_pool_ask(cb_pool *, const int *, int, const cb_order *, uint64_t, uint64_t)
     int cb_pool_wait(cb_pool *)
@@ -94,8 +95,9 @@ cdef extern from "board.h" nogil:
 
 
 _FLAGS = {"blocking": CB_BLOCKING, "isolate": CB_ISOLATE, "group": CB_GROUP, "pair": CB_PAIR, "parent": CB_PARENT,
-          "files": CB_FILES, "hidden": CB_HIDDEN}
+          "files": CB_FILES, "hidden": CB_HIDDEN, "storage": CB_STORAGE, "latency": CB_LATENCY}
 _PLACES = {0: "any", CB_SAME: "same", CB_OTHER: "other", CB_SIBLING: "sibling"}
+_EACH = {0: None, CB_EACH_COUNT: "count", CB_EACH_PAIR: "pair"}
 _RELATIVE = {0: None, CB_OF_L1: "L1", CB_OF_L2: "L2", CB_OF_L3: "L3"}
 
 BUILD = {"compiler": CB_COMPILER.decode(), "flags": CB_FLAGS.decode(), "link": CB_LINK.decode()}
@@ -153,9 +155,9 @@ def kernels(bint hidden=False) -> list:
         p = k.params
         while p.label != NULL:
             params.append({"label": p.label.decode(), "value": p.value, "held_bytes": p.held_bytes,
-                           "scored": bool(p.flags & CB_SCORED), "strict": bool(p.flags & CB_STRICT),
+                           "scored": bool(p.flags & CB_SCORED and not k.flags & (CB_STORAGE | CB_LATENCY)), "strict": bool(p.flags & CB_STRICT),
                            "huge": p.pages == CB_HUGE, "place": _PLACES[p.place], "relative": _RELATIVE[p.relative],
-                           "threads": p.threads or 1})
+                           "threads": p.threads or 1, "each": _EACH[p.each]})
             p += 1
         found.append({"name": k.name.decode(), "family": k.family.decode(), "doc": k.doc.decode(),
                       "unit": k.unit.decode(), "version": k.version, "max_ops": k.max_ops, "number": i,
@@ -167,22 +169,25 @@ def kernels(bint hidden=False) -> list:
 cdef class Pool:
     """Copies that run kernels: one process per seat, pinned to its CPU, with its touched memory.
 
-    ``seats`` are pairs (CPU, touched bytes). Slots name what is prepared in the copies, 0 to 1,023.
+    ``seats`` are pairs (CPU, touched bytes); ``directory`` is for files on tmpfs, ``storage`` on a disk. Slots name what is prepared in the copies, 0 to 1,023.
     OSError names the kernel and the call that failed; CopyLost says who was lost and why.
     """
 
     cdef cb_pool *pool
     cdef readonly list seats
     cdef readonly uint64_t touch_ns  # what touching memory took of the start, in the slowest copy
-    cdef object names, _paths
+    cdef object names, _threads, _paths  # by slot: (its name, its seats); seat -> threads of its copy
 
-    def __cinit__(self, str program, str target, str directory, list seats, uint64_t llc_bytes=0, uint64_t seed=1):
+    def __cinit__(self, str program, str target, str directory, list seats, uint64_t llc_bytes=0, uint64_t seed=1,
+                  str storage=None):
         cdef int n = len(seats)
         cdef int *cpus = <int *>calloc(n, sizeof(int))
         cdef uint64_t *touched = <uint64_t *>calloc(n, sizeof(uint64_t))
         self.seats = seats
         self.names = {}
-        self._paths = (os.fsencode(program), os.fsencode(target), os.fsencode(directory))
+        self._threads = {}
+        self._paths = (os.fsencode(program), os.fsencode(target), os.fsencode(directory),
+                       os.fsencode(storage or directory))
         if cpus == NULL or touched == NULL or n == 0:
             free(cpus)
             free(touched)
@@ -190,7 +195,8 @@ cdef class Pool:
         for i, (cpu, touched_bytes) in enumerate(seats):
             cpus[i] = cpu
             touched[i] = touched_bytes
-        self.pool = cb_pool_new(self._paths[0], self._paths[1], self._paths[2], n, cpus, touched, llc_bytes, seed)
+        self.pool = cb_pool_new(self._paths[0], self._paths[1], self._paths[2], self._paths[3], n, cpus, touched, llc_bytes,
+                                seed)
         error = _last_errno()
         free(cpus)
         free(touched)
@@ -228,6 +234,7 @@ cdef class Pool:
         name = cb_kernels[kernel].name.decode()
         seats = [seat for seat, _ in copies]
         self.names[slot] = (f"{name}[{label}]" if label else name, seats)
+        self._threads[slot] = {seat: len(cpus) for seat, cpus in copies}
         return self._ask(CB_PREPARE, slot, seats, copies, kernel, param, value, 0, 0, 0, 60_000_000_000)
 
     def sample(self, int slot, list seats, uint64_t ops, uint64_t window_ns, uint64_t deadline_ns,
@@ -269,7 +276,7 @@ cdef class Pool:
             with nogil:
                 cb_pool_ask(self.pool, where, n, orders, due_ns, deadline_ns)
             self._wait(name, deadline_ns)
-            return [self._answer(name, seat) for seat in seats]
+            return [self._answer(name, seat, self._threads[slot][seat]) for seat in seats]
         finally:
             free(where)
             free(orders)
@@ -333,7 +340,7 @@ cdef class Pool:
                 cb_pool_kill(self.pool)
                 raise
 
-    cdef dict _answer(self, name, int seat):
+    cdef dict _answer(self, name, int seat, int threads=0):
         cdef cb_answer *a = &self.pool.board.seats[seat].answer
         if a.rc and a.rc != -_errno.ECANCELED:
             raise OSError(-a.rc, os.strerror(-a.rc), f"{name}: {a.call.decode()}")
@@ -342,7 +349,7 @@ cdef class Pool:
                 "nvcsw": a.nvcsw, "nivcsw": a.nivcsw, "minflt": a.minflt, "majflt": a.majflt,
                 "cpu_first": a.cpu_first, "cpu_last": a.cpu_last, "checksum": a.checksum, "counter": a.counter,
                 "huge_bytes": a.huge_bytes, "huge_asked_bytes": a.huge_asked_bytes,
-                "thread_ops": list(a.thread_ops)}
+                "thread_ops": [a.thread_ops[i] for i in range(threads)]}
 
 
 def _signal_name(number):

@@ -44,7 +44,7 @@ struct cb_board {
     _Atomic uint32_t failed; /* a seat could not get ready: nobody starts */
     _Alignas(256) _Atomic uint64_t start_ns;
     uint64_t llc_bytes, seed;
-    char dir[PATH_MAX], target[PATH_MAX];
+    char dir[PATH_MAX], disk[PATH_MAX], target[PATH_MAX]; /* folders of copies: on tmpfs, on a disk */
     uint32_t nseats;
     struct cb_seat seats[];
 };
@@ -68,8 +68,8 @@ struct cb_pool {
     int lost_seat, lost_status; /* after -ECHILD: who ended, as waitpid() told; after -ETIMEDOUT: who hangs */
     const char *program;
 };
-struct cb_pool *cb_pool_new(const char *program, const char *target, const char *dir, int nseats, const int *cpus,
-                            const uint64_t *touched_bytes, uint64_t llc_bytes, uint64_t seed);
+struct cb_pool *cb_pool_new(const char *program, const char *target, const char *dir, const char *disk, int nseats,
+                            const int *cpus, const uint64_t *touched_bytes, uint64_t llc_bytes, uint64_t seed);
 int cb_pool_fill(struct cb_pool *);                 /* starts every copy; cb_pool_wait() for them */
 /* due_ns: how long the answers may take; until then nobody looks whether a copy died. */
 void cb_pool_ask(struct cb_pool *, const int *seats, int n, const struct cb_order *orders, uint64_t due_ns,

@@ -46,7 +46,8 @@ static int prepare(struct cb_board *board, uint32_t seat, struct cb_ctx *ctx) {
                            .llc_bytes = board->llc_bytes, .seed = board->seed, .ncpus = order->ncpus,
                            .dir_fd = -1, .target = board->target};
     memcpy(ctx->cpus, order->cpus, sizeof ctx->cpus);
-    if (k->flags & CB_FILES && (ctx->dir_fd = own_folder(board->dir, seat)) < 0)
+    const char *above = k->flags & CB_FILES ? board->dir : k->flags & CB_STORAGE ? board->disk : NULL;
+    if (above && (ctx->dir_fd = own_folder(above, seat)) < 0)
         return errno = -ctx->dir_fd, cb_fail(ctx, "open");
     return k->prepare(ctx);
 }
@@ -123,6 +124,7 @@ static int solo(int argc, char **argv) {
     while (k && k->params[param].label && strcmp(k->params[param].label, argv[3])) param++;
     if (!k || !k->params[param].label) return fprintf(stderr, "no such variant: %s[%s]\n", argv[2], argv[3]), 2;
     snprintf(board->dir, sizeof board->dir, "%s", argv[5]);
+    snprintf(board->disk, sizeof board->disk, "%s", argv[5]);
     snprintf(board->target, sizeof board->target, "%s", argv[6]);
     board->expected = 1;
     for (int i = 0; i < CB_MAX_GROUP; i++) seat->order.cpus[i] = argc > 7 + i ? atoi(argv[7 + i]) : 0;
@@ -139,7 +141,7 @@ static int solo(int argc, char **argv) {
     if (a->rc == 0 && (a->rc = prepare(board, 0, ctx)) == 0) cb_measure(ctx, &seat->order, board, a);
     int rc = release(ctx), again = release(ctx);
     a->rc = a->rc ? a->rc : rc ? rc : again;
-    if (k->flags & CB_FILES && chdir(argv[5]) == 0) rmdir("copy-0");
+    if (k->flags & (CB_FILES | CB_STORAGE) && chdir(argv[5]) == 0) rmdir("copy-0");
     tell(a, ctx);
     printf("ops %llu elapsed_ns %llu checksum %llx counter %llu\n", (unsigned long long)a->ops,
            (unsigned long long)a->elapsed_ns, (unsigned long long)a->checksum, (unsigned long long)a->counter);

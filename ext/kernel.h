@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #define CB_LINE 64       /* bytes between two elements that must not share a cache line */
-#define CB_MAX_GROUP 8   /* threads of a group, processes of a pair */
+#define CB_MAX_GROUP 512 /* threads of a group, processes of a pair */
 #define CB_MAX_ARENAS 4  /* buffers of one prepared variant */
 
 enum cb_flag {                /* of a kernel */
@@ -20,10 +20,13 @@ enum cb_flag {                /* of a kernel */
     CB_PARENT = 1 << 4,       /* runs in a process that has touched `value` bytes of base pages */
     CB_FILES = 1 << 5,        /* works below ctx->dir_fd */
     CB_HIDDEN = 1 << 6,       /* for tests and self-tests: not listed, never planned */
+    CB_STORAGE = 1 << 7,      /* works below ctx->dir_fd too, but on the disk of --workdir; shown, never scored */
+    CB_LATENCY = 1 << 8,      /* stamps its operations itself: its time is ctx->stamped_ns; shown, never scored */
 };
 enum cb_param_flag { CB_SCORED = 1 << 0, CB_STRICT = 1 << 1 /* measured in `strict` only */ };
 enum cb_pages { CB_BASE, CB_HUGE };
 enum cb_place { CB_ANY, CB_SAME, CB_OTHER, CB_SIBLING }; /* of the second process of a pair */
+enum cb_each { CB_ONE, CB_EACH_COUNT, CB_EACH_PAIR }; /* measured for many numbers of threads, or pairs of CPUs */
 enum cb_relative { CB_ABSOLUTE, CB_OF_L1, CB_OF_L2, CB_OF_L3 };
 
 /* One value of a kernel's parameter; a list ends with .label = NULL. A kernel without parameters has one, "". */
@@ -31,7 +34,7 @@ struct cb_param {
     const char *label;    /* "rss=384M" */
     uint64_t value;       /* bytes, ns or a count, as the kernel says; relative ones: the divisor of the cache */
     uint64_t held_bytes;  /* memory that a copy holds while prepared; relative ones: 0, the plan works it out */
-    uint8_t flags, pages, place, relative, threads;
+    uint8_t flags, pages, place, relative, threads, each;
 };
 
 struct cb_ctx {
@@ -43,6 +46,7 @@ struct cb_ctx {
     int cpus[CB_MAX_GROUP]; /* this copy's CPUs; it is pinned to the first */
     int ncpus;
     int dir_fd;          /* a folder of this copy alone */
+    uint64_t stamped_ns; /* of a latency kernel: the sum of its differences of cb_stamp() */
     const char *target;  /* the program that spawn kernels execute */
     void *state;         /* the kernel's own, from cb_arena() */
     int fds[4];          /* the kernel's own descriptors */
@@ -101,6 +105,16 @@ size_t cb_group_bytes(void);
 int cb_group_start(struct cb_ctx *, struct cb_group *, cb_body *); /* pins each thread to its CPU and reads it back */
 void cb_group_open(struct cb_group *); /* the other threads run the body; a thread may still be in it from before */
 void cb_group_stop(struct cb_group *); /* and all are joined */
+
+/* measure.c: nanoseconds, for latency kernels alone */
+uint64_t cb_stamp(void);
+
+/* A kernel of small files twice: on tmpfs, and as storage_NAME on the disk. The rest of the record follows. */
+#define CB_FILE_KERNEL(NAME, ...) \
+    const struct cb_kernel cb_kernel_file_##NAME = { \
+        .name = "file_" #NAME, .family = "file", .flags = CB_BLOCKING | CB_FILES, __VA_ARGS__}; \
+    const struct cb_kernel cb_kernel_storage_##NAME = { \
+        .name = "storage_" #NAME, .family = "storage", .flags = CB_BLOCKING | CB_STORAGE | CB_ISOLATE, __VA_ARGS__}
 
 /* work.c: dependent multiply and add, 4 cycles a step on current cores, which no compiler shortens */
 static inline uint64_t cb_work(uint64_t x, uint64_t steps) {

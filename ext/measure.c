@@ -20,6 +20,8 @@ static uint64_t clock_ns(clockid_t clock) {
 /* Not slewed by NTP, and the same on every CPU; a read of it is a vDSO call where the clocksource allows. */
 uint64_t cb_now_ns(void) { return clock_ns(CLOCK_MONOTONIC_RAW); }
 
+uint64_t cb_stamp(void) { return cb_now_ns(); }
+
 double cb_clock_read_ns(void) {
     uint64_t start = cb_now_ns(), end = start;
     for (int i = 0; i < 1000; i++) end = cb_now_ns();
@@ -70,14 +72,14 @@ static uint64_t agree(struct cb_board *board, int rc) {
 /* Batches until the stop; before() and after() run between them with the clock stopped. */
 static int batches(struct cb_ctx *ctx, const struct cb_order *order, uint64_t stop_ns, struct cb_answer *a) {
     const struct cb_kernel *k = ctx->kernel;
-    int hooked = k->before || k->after;
+    int hooked = k->before || k->after, latency = k->flags & CB_LATENCY;
     for (;;) {
-        uint64_t start = cb_now_ns();
+        uint64_t stamped_ns = ctx->stamped_ns, start = cb_now_ns();
         int rc = k->run(ctx, order->ops);
         uint64_t end = cb_now_ns();
         if (!a->t0_ns) a->t0_ns = start;
         a->t1_ns = end;
-        a->elapsed_ns += end - start;
+        a->elapsed_ns += latency ? ctx->stamped_ns - stamped_ns : end - start;
         a->ops += order->ops;
         rc = hook(rc, k->after, ctx);
         if (rc || end >= stop_ns) {

@@ -20,8 +20,8 @@
 
 extern char **environ;
 
-struct cb_pool *cb_pool_new(const char *program, const char *target, const char *dir, int nseats, const int *cpus,
-                            const uint64_t *touched_bytes, uint64_t llc_bytes, uint64_t seed) {
+struct cb_pool *cb_pool_new(const char *program, const char *target, const char *dir, const char *disk, int nseats,
+                            const int *cpus, const uint64_t *touched_bytes, uint64_t llc_bytes, uint64_t seed) {
     struct cb_pool *p = calloc(1, sizeof *p);
     int *pids = calloc((size_t)nseats, sizeof *pids);
     if (!p || !pids) return free(p), free(pids), NULL;
@@ -41,6 +41,7 @@ struct cb_pool *cb_pool_new(const char *program, const char *target, const char 
     b->llc_bytes = llc_bytes;
     b->seed = seed;
     snprintf(b->dir, sizeof b->dir, "%s", dir);
+    snprintf(b->disk, sizeof b->disk, "%s", disk);
     snprintf(b->target, sizeof b->target, "%s", target);
     for (int i = 0; i < nseats; i++) {
         b->seats[i].cpu = cpus[i];

@@ -33,6 +33,10 @@ def recorded_now():
 def test_a_kernel_is_one_small_file_without_clock_allocation_or_printing(path):
     assert not re.search(FORBIDDEN, code(path))
     assert len(path.read_text().splitlines()) <= 80
+    names = re.findall(r"\bcb_kernel_(\w+) =|\bCB_FILE_KERNEL\((\w+)", path.read_text())
+    names = [name for one, two in names for name in ([one] if one else [f"file_{two}", f"storage_{two}"])]
+    assert path.stem in names
+    assert set(names) <= set(KERNELS)
     assert f"KERNEL({path.stem})" in (ROOT / "ext" / "kernels.def").read_text().splitlines()
     assert path.stem in KERNELS
 

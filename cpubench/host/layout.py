@@ -35,6 +35,35 @@ def layout(cores: Iterable[Core], place: Place, threads: int = 1) -> list[list[i
     raise ValueError(f"unknown place {place!r}: any, cpus, same, sibling or other")
 
 
+def counts(cores: int) -> list[int]:
+    """Numbers of threads at which a curve over the cores is measured: powers of two, and all of them."""
+    return sorted({1 << i for i in range(cores.bit_length()) if 1 << i <= cores} | ({cores} - {0}))
+
+
+def first(cores: Iterable[Core], threads: int) -> list[int]:
+    """A CPU of each of the first ``threads`` cores, neighbours first: one group that may span packages."""
+    return [core.cpus[0] for core in sorted(cores, key=core_order)][:threads]
+
+
+def pairs(cores: Iterable[Core], most: int) -> list[list[int]]:
+    """Pairs of CPUs between which a cache line is handed: the siblings of a core, and every two cores.
+
+    Where these are more than ``most``, an even choice of each kind of distance (sibling, same L3, same package, other
+    package), no kind left out: the kinds differ by up to ten times, pairs of one kind by much less.
+    """
+    ordered = sorted(cores, key=core_order)
+    kinds: dict[str, list[list[int]]] = {"sibling": [list(core.cpus[:2]) for core in ordered if len(core.cpus) > 1]}
+    for i, one in enumerate(ordered):
+        for other in ordered[i + 1 :]:
+            kind = "l3" if one.l3 == other.l3 else "package" if one.package == other.package else "far"
+            kinds.setdefault(kind, []).append([one.cpus[0], other.cpus[0]])
+    there = [of for of in kinds.values() if of]
+    share = max(1, most // len(there)) if there else most
+    if sum(map(len, there)) <= most:
+        return [pair for of in there for pair in of]
+    return [of[i * len(of) // min(share, len(of))] for of in there for i in range(min(share, len(of)))]
+
+
 def _groups(ordered: list[Core], size: int) -> list[list[Core]]:
     """Groups of neighbours: inside one L3; only cores of L3s that are too small for a group share the package.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cpubench import _native
+from cpubench.host.idle import idle_usage
 from cpubench.measure import copies as pool
 from cpubench.measure.inside import serve
 from cpubench.results.files import sealed
@@ -77,6 +78,8 @@ def obtained(copies: pool.Copies, variant: dict[str, Any]) -> dict[str, Any]:
         found["huge_ppm"] = min(t["huge_bytes"] * 1_000_000 // t["huge_asked_bytes"] for t in had)
     if "files" in variant["flags"]:
         found |= copies.scratch
+    if "storage" in variant["flags"]:
+        found |= copies.storage
     if "group" in variant["flags"]:
         found["thread_ops"] = [t["thread_ops"][: len(g)] for t, g in zip(had, variant["groups"], strict=False)]
     if had:
@@ -93,10 +96,19 @@ def measure_rounds(
     for number, order in enumerate(rounds):
         for i in order:
             variant = copies.variants[i]
+            before = _idle(variant)
             answers = pool.sample(copies, variant, variant["ops"], variant["window_ns"], *times(plan, variant))
             if answers:
                 timed_ns += add_sample(cells[i], number, answers)
+                for state, entries in _idle(variant).items():
+                    states = cells[i]["obtained"].setdefault("idle_entries", {})
+                    states[state] = states.get(state, 0) + entries - before.get(state, 0)
     return cells, timed_ns
+
+
+def _idle(variant: dict[str, Any]) -> dict[str, int]:
+    """How often the CPU that a latency kernel wakes went into each idle state, where the kernel tells."""
+    return idle_usage(variant["groups"][0][-1]) if "latency" in variant["flags"] else {}
 
 
 def measure_window(copies: pool.Copies, plan: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +152,7 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
             slot = copies.slot(variant)
             if slot in copies.disproven:  # operations that were not done have no time: the row is its error alone
                 cell |= empty_cell(variant)
-            cell["obtained"] = obtained(copies, variant)
+            cell["obtained"] |= obtained(copies, variant)
             cell["prepare_ns"], cell["error"] = copies.prepare_ns.get(slot, 0), copies.errors.get(pool.key(variant))
     finally:
         copies.pool.close()

@@ -12,7 +12,7 @@ from typing import Any
 
 from cpubench import _native
 from cpubench.measure import programs
-from cpubench.measure.scratch import open_scratch
+from cpubench.measure.scratch import open_scratch, storage_facts
 from cpubench.results.names import row_key, row_name
 
 Variant = dict[str, Any]  # of plan.json
@@ -30,6 +30,7 @@ class Copies:
     seats: dict[Seat, int]
     slots: dict[tuple[str, str], int]  # (kernel, params) -> slot; copies 1, cores and cpus share what is prepared
     scratch: dict[str, Any]  # what was obtained for files, or the "reason" of none
+    storage: dict[str, Any]  # what the disk of --workdir is
     prepared: set[int] = field(default_factory=set)  # slots
     told: dict[int, dict[int, Answer]] = field(default_factory=dict)  # slot -> seat -> last answer
     prepare_ns: dict[int, int] = field(default_factory=dict)
@@ -74,10 +75,14 @@ def start(plan: dict[str, Any], folder: Path, seed: int) -> Copies:
         for seat in seats_of(variant):
             seats.setdefault(seat, len(seats))
     files = [v for v in variants if "files" in v["flags"]]
+    disk = folder / "storage"
+    disk.mkdir(mode=0o700)
     place, scratch = open_scratch(folder, sum(v["held_bytes"] * len(v["groups"]) for v in files))
     where = [(cpu, touched) for cpu, touched, _ in seats]
-    pool = _native.Pool(str(programs.COPY), str(programs.TARGET), str(place), where, plan["llc_bytes"] or 0, seed)
-    copies = Copies(pool, {k["name"]: k for k in _native.kernels(hidden=True)}, variants, seats, slots, scratch)
+    copy, target = str(programs.COPY), str(programs.TARGET)
+    pool = _native.Pool(copy, target, str(place), where, plan["llc_bytes"] or 0, seed, str(disk))
+    kernels = {k["name"]: k for k in _native.kernels(hidden=True)}
+    copies = Copies(pool, kernels, variants, seats, slots, scratch, storage_facts(disk))
     if "reason" in scratch:
         copies.errors |= {key(v): scratch["reason"] for v in files}
     return copies

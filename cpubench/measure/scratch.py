@@ -41,12 +41,14 @@ def guard(folder: Path) -> int:
 def open_scratch(parent: Path, need_bytes: int) -> tuple[Path, dict[str, Any]]:
     """A new, empty 0700 folder on tmpfs and what was obtained: kind, mount options, size_bytes; or the reason of none.
 
-    ``parent`` is a folder of the run, where the private tmpfs is mounted; it is guarded already.
+    ``parent`` is a folder of the run, below which the private tmpfs is mounted; it is guarded already.
     """
     size = max(64 << 20, 2 * need_bytes)
     try:
-        _native.private_tmpfs(str(parent), size)
-        return parent, _obtained("private", parent)
+        inside = parent / "tmpfs"
+        inside.mkdir(mode=0o700)
+        _native.private_tmpfs(str(inside), size)
+        return inside, _obtained("private", inside)
     except OSError:  # no root, no namespaces, or a seccomp filter
         pass
     shm = Path("/dev/shm")
@@ -69,6 +71,12 @@ def _obtained(kind: str, folder: Path) -> dict[str, Any]:
             "size_bytes": size.f_blocks * size.f_frsize}  # fmt: skip
 
 
+def storage_facts(folder: Path) -> dict[str, Any]:
+    """File system, mount options and device number of a folder on the disk of ``--workdir``."""
+    kind, options, number = _mount(folder, MOUNTINFO)
+    return {"file_system": kind or None, "mount_options": options, "device": number}
+
+
 def file_system(folder: Path, mountinfo: Path = MOUNTINFO) -> str:
     """The file system's type of the device that ``folder`` lies on; "" where no mount of it is listed."""
     return _mount(folder, mountinfo)[0]
@@ -79,8 +87,8 @@ def mount_options(folder: Path, mountinfo: Path = MOUNTINFO) -> str:
     return _mount(folder, mountinfo)[1]
 
 
-def _mount(folder: Path, mountinfo: Path) -> tuple[str, str]:
-    """(type, options) of the first mount of the device that ``folder`` lies on.
+def _mount(folder: Path, mountinfo: Path) -> tuple[str, str, str]:
+    """(type, options, device number) of the first mount of the device that ``folder`` lies on.
 
     By the device and not by the path: that may lead over links, and mountinfo spells some of its bytes in octal. Later
     mounts of one device are bind mounts of parts of it, elsewhere.
@@ -90,10 +98,10 @@ def _mount(folder: Path, mountinfo: Path) -> tuple[str, str]:
     try:
         lines = mountinfo.read_text(errors="replace").splitlines()
     except OSError:
-        return "", ""
+        return "", "", number
     for line in lines:
         left, _, right = line.partition(" - ")
         fields = left.split()
         if fields[2] == number:
-            return right.split()[0], f"{fields[5]} {right.split()[-1]}"
-    return "", ""
+            return right.split()[0], f"{fields[5]} {right.split()[-1]}", number
+    return "", "", number

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from cpubench.errors import UsageError
-from cpubench.host.layout import Place, layout
+from cpubench.host.layout import Place, counts, first, layout, pairs
 from cpubench.host.topology import Core
 from cpubench.measure.profiles import PROFILES, Profile
 from cpubench.results.names import row_key, row_name
@@ -18,6 +18,8 @@ from cpubench.results.records import Copies, Missing, Variant
 Kernel = dict[str, Any]  # of _native.kernels()
 COPIES: tuple[Copies, ...] = ("1", "cores", "cpus")
 HUGE_PAGE_BYTES = 2 << 20
+MOST_THREADS = 512  # CB_MAX_GROUP
+MOST_PAIRS = 64  # of a matrix: 64 cores have 2,016
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,11 @@ def choose(kernels: Iterable[Kernel], host: Host, request: Request) -> tuple[lis
     for kernel in kernels:
         if request.families is not None and kernel["family"] not in request.families:
             continue
-        for index, param in enumerate(kernel["params"]):
+        for index, param in expanded(kernel, host.cores):
             for copies in COPIES:
                 if not _wanted(kernel, param, copies, host, request):
                     continue
-                made = _variant(kernel, index, copies, host)
+                made = _variant(kernel, index, param, copies, host)
                 if isinstance(made, Variant):
                     chosen.append(made)
                 else:
@@ -62,6 +64,19 @@ def choose(kernels: Iterable[Kernel], host: Host, request: Request) -> tuple[lis
         _check("variant", request.keys, [v.key for v in chosen] + [m.variant for m in missing])
     kept, too_large = fit(chosen, host.memory_bytes)
     return kept, missing + too_large
+
+
+def expanded(kernel: Kernel, cores: Sequence[Core]) -> list[tuple[int, dict[str, Any]]]:
+    """(index, parameter) of a kernel on this host: curves and matrices become a value for each of their points."""
+    found = []
+    for index, param in enumerate(kernel["params"]):
+        points: list[dict[str, Any]] = [{}]
+        if param["each"] == "count":
+            points = [{"label": f"threads={n}", "threads": n} for n in counts(min(len(cores), MOST_THREADS))]
+        elif param["each"] == "pair":
+            points = [{"label": f"cpus={a}-{b}", "group": [a, b]} for a, b in pairs(cores, MOST_PAIRS)]
+        found += [(index, param | point) for point in points or [{}]]
+    return found
 
 
 def name_of(kernel: Kernel, param: dict[str, Any]) -> str:
@@ -94,8 +109,7 @@ def planned(kernel: Kernel, param: dict[str, Any], copies: Copies, profile: Prof
     return True
 
 
-def _variant(kernel: Kernel, index: int, copies: Copies, host: Host) -> Variant | Missing:
-    param = kernel["params"][index]
+def _variant(kernel: Kernel, index: int, param: dict[str, Any], copies: Copies, host: Host) -> Variant | Missing:
     name = name_of(kernel, param)
     value, held = param["value"], param["held_bytes"]
     if param["relative"]:
@@ -120,6 +134,12 @@ def _variant(kernel: Kernel, index: int, copies: Copies, host: Host) -> Variant 
 
 def place(kernel: Kernel, param: dict[str, Any], copies: Copies, cores: Sequence[Core]) -> list[list[int]]:
     """The CPUs of each copy. One copy runs where the last of `cores` would: interrupts gather on the first CPUs."""
+    if "group" in param:
+        return [param["group"]]
+    if param["each"] == "count":
+        return [first(cores, param["threads"])]
+    if param["each"] == "pair":
+        return []
     where: Place = "cpus" if copies == "cpus" else param["place"]
     groups = layout(cores, where, param["threads"])
     return groups[-1:] if copies == "1" else groups

@@ -58,15 +58,11 @@ static int release(struct cb_ctx *ctx) {
     return 0;
 }
 
-const struct cb_kernel cb_kernel_file_create = {
-    .name = "file_create",
-    .family = "file",
+CB_FILE_KERNEL(create,
     .doc = "Create a file, write it in 2 KiB pieces, close, rename and unlink it; sizes lognormal, p50 5.6 KiB, p90 35 KiB.",
     .unit = "file",
     .version = 1,
-    .flags = CB_BLOCKING | CB_FILES,
     .params = (const struct cb_param[]){{.label = "", .held_bytes = 1 << 20, .flags = CB_SCORED}, {0}},
     .prepare = prepare,
     .run = run,
-    .release = release,
-};
+    .release = release);

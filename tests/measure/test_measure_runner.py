@@ -194,7 +194,7 @@ NOT_ALLOWED = max(os.sched_getaffinity(0)) + 1
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--families", "spwan"], "unknown family 'spwan'; known: file, lock, memory, spawn, switch"),
+        (["--families", "spwan"], "unknown family 'spwan'; known: file, lock, memory, spawn, storage, switch"),
         (["--families", ""], "no family is named"),
         (["--copies", "two"], "unknown copies 'two'; known: 1, cores, cpus"),
         (["--profile", "fast"], "unknown profile 'fast'; known: quick, standard, strict"),

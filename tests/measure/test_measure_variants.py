@@ -109,7 +109,7 @@ def test_what_copies_share_is_counted_once():
 @pytest.mark.parametrize(
     ("request_", "text"),
     [
-        ({"families": ["spwan"]}, "unknown family 'spwan'; known: file, lock, memory, spawn, switch"),
+        ({"families": ["spwan"]}, "unknown family 'spwan'; known: file, lock, memory, spawn, storage, switch"),
         ({"families": []}, "no family is named"),
         ({"copies": ["2"]}, "unknown copies '2'; known: 1, cores, cpus"),
         ({"keys": ["none@1"]}, "unknown variant 'none@1'"),
