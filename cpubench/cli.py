@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from cpubench import __version__
-from cpubench.errors import UsageError
+from cpubench.errors import Unfinished, UsageError
 
 NOT_BUILT = "this is a checkout without its extension: build it with `pip install .` (or `pip install -e .`)"
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+WEIGHTS = "Weights of the families: equal, chat, coding, tools or multitenant."  # --help loads no table of them
 FOLDER = click.Path(path_type=Path)
 as_json = click.option(
     "--json", "json_", is_flag=True, help="Print one JSON document on stdout, and nothing else there."
@@ -34,11 +35,6 @@ def native() -> Any:
     except ImportError as error:
         raise UsageError("not_built", f"{NOT_BUILT} ({error})") from None
     return _native
-
-
-def names(text: str | None) -> list[str] | None:
-    """The names of a list with commas; None where none was given."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -65,55 +61,36 @@ def run(
 ) -> int:  # fmt: skip
     """Measure this host: one folder with the run file and all evidence."""
     native()
-    from cpubench.host.cpulist import parse_cpulist
+    from cpubench.finish import finished, naming, run_document, unfinished
     from cpubench.measure import runner
+    from cpubench.measure.draft import Options, cpus_of, names_of
     from cpubench.measure.profiles import nanoseconds
     from cpubench.report.progress import progress
 
     fixed = (profile, families, copies, cpus, out, budget, seed)
-    if resume is not None:
-        if any(value is not None for value in fixed):
-            raise UsageError("usage", "the plan of the run stays as it is: only --workdir may be given too", "--resume")
-        folder = runner.resume(resume, progress(sys.stderr), workdir)
-    else:
-        try:
-            chosen = None if cpus is None else parse_cpulist(cpus)
-        except ValueError as error:
-            raise UsageError("cpu", str(error), "--cpus") from None
-        options = runner.Options(
-            profile or "standard", names(families), names(copies), None, chosen, workdir, out,
-            None if budget is None else nanoseconds(budget), seed,
-        )  # fmt: skip
-        folder = runner.run(options, progress(sys.stderr))
-    return _finish(folder, strict, json_)
+    if resume is not None and any(value is not None for value in fixed):
+        raise UsageError("usage", "the plan of the run stays as it is: only --workdir may be given too", "--resume")
+    try:
+        if resume is not None:
+            folder = runner.resume(resume, progress(sys.stderr), workdir)
+        else:
+            options = Options(
+                profile or "standard", names_of(families), names_of(copies), None, cpus_of(cpus), workdir, out,
+                None if budget is None else nanoseconds(budget), seed,
+            )  # fmt: skip
+            folder = runner.run(options, progress(sys.stderr))
+    except Unfinished as error:
+        unfinished(error)
+        raise
+    with naming(folder):
+        measured, document = finished(folder)
+        if json_:
+            emit(run_document(measured, folder, document))
+        else:
+            from cpubench.report.terminal import show_score
 
-
-def _finish(folder: Path, strict: bool, json_: bool) -> int:
-    """Writes the pytest-benchmark file of a finished run and shows its score."""
-    from cpubench.bench.export import to_pytest_benchmark
-    from cpubench.measure.folder import write_json
-    from cpubench.results.load import load_run
-
-    loaded = load_run(folder)
-    write_json(folder / "pytest-benchmark.json", to_pytest_benchmark(loaded))
-    document = _score(folder, "equal", None)
-    if json_:
-        failed = {f"{c.kernel}[{c.params}]@{c.copies}" if c.params else f"{c.kernel}@{c.copies}": c.error
-                  for p in loaded.passes for b in p.blocks for c in b.cells if c.error}  # fmt: skip
-        width = loaded.stopped.half_width_ppm
-        emit({
-            "run": str(folder),
-            "stopped": {"by": loaded.stopped.by, "passes": loaded.stopped.passes,
-                        "half_width": None if width is None else width / 1e6},
-            "publishable": document["publishable"],
-            "failed": [{"variant": key, "reason": reason} for key, reason in failed.items()],
-            "skipped": [{"variant": m.variant, "reason": m.reason} for m in loaded.plan.skipped],
-        })  # fmt: skip
-    else:
-        from cpubench.report.terminal import show_score
-
-        show_score(document, sys.stdout)
-        click.echo(f"\nrun folder: {folder}")
+            show_score(document, sys.stdout)
+            click.echo(f"\nrun folder: {folder}")
     return 3 if strict and not document["publishable"] else 0
 
 
@@ -141,7 +118,7 @@ def list_(json_: bool) -> None:
 
 @cli.command()
 @click.argument("runs", metavar="RUN..", type=FOLDER, nargs=-1, required=True)
-@click.option("--scenario", default="equal", show_default=True, metavar="S", help="Weights of the families.")
+@click.option("--scenario", default="equal", show_default=True, metavar="S", help=WEIGHTS)
 @click.option("--reference", type=FOLDER, help="Another reference file.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where a result is not publishable.")
 @as_json
@@ -176,13 +153,18 @@ def validate(path: Path, json_: bool) -> None:
 @click.argument("path", metavar="RUN", type=FOLDER)
 @click.option("--to", "form", required=True, type=click.Choice(["pytest-benchmark", "csv"]))
 @click.option("-o", "--output", required=True, type=FOLDER, help="File to write; - for stdout.")
-def export(path: Path, form: str, output: Path) -> None:
+@as_json
+def export(path: Path, form: str, output: Path, json_: bool) -> None:
     """Write a run in another form."""
     from cpubench.bench.export import to_csv, to_pytest_benchmark
+    from cpubench.report.output import check_output, write_output
     from cpubench.results.load import load_run
 
+    check_output(output, json_)
     loaded = load_run(path)
-    _write(output, to_csv(loaded) if form == "csv" else json.dumps(to_pytest_benchmark(loaded), indent=1) + "\n")
+    write_output(output, to_csv(loaded) if form == "csv" else json.dumps(to_pytest_benchmark(loaded), indent=1) + "\n")
+    if json_:
+        emit({"file": str(output), "form": form})
 
 
 @cli.command()
@@ -190,27 +172,20 @@ def export(path: Path, form: str, output: Path) -> None:
 @click.option("-o", "--output", required=True, type=FOLDER, help="File to write; - for stdout.")
 @click.option("--name", required=True, help="What this reference is called.")
 @click.option("--description", default="", help="One sentence on the machine.")
-def reference(path: Path, output: Path, name: str, description: str) -> None:
+@as_json
+def reference(path: Path, output: Path, name: str, description: str, json_: bool) -> None:
     """Make a reference of a run: the scale on which others are 1000 when equal to it."""
     from cpubench.analysis.reference import load_reference, make_reference
+    from cpubench.report.output import check_output, write_output
     from cpubench.results.load import load_run
 
+    check_output(output, json_)
     loaded, shipped = load_run(path), load_reference()
     wanted = shipped["variants"] if shipped["suite"] == loaded.plan.suite else ()
-    _write(output, json.dumps(make_reference(loaded, name, description, wanted), indent=1) + "\n")
-
-
-def _write(output: Path, text: str) -> None:
-    from cpubench.results.files import write_atomic
-
-    if str(output) == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        write_atomic(output, text.encode())
-    except (OSError, ValueError) as error:  # the latter: a name such as "." or "/"
-        reason = getattr(error, "strerror", None) or "it is no file name"
-        raise UsageError("write", f"cannot be written: {reason}", str(output)) from None
+    document = make_reference(loaded, name, description, wanted)
+    write_output(output, json.dumps(document, indent=1) + "\n")
+    if json_:
+        emit({"file": str(output), "name": name, "variants": len(document["variants"])})
 
 
 def _interrupt(number: int, frame: Any) -> None:
@@ -237,6 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return cli.main(given, prog_name="cpubench", standalone_mode=False) or 0
     except UsageError as error:
         _complain(error.code, error.text, error.where, json_)
+        return 130 if error.code == "interrupted" else 2
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return 2
@@ -244,6 +220,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         context = getattr(error, "ctx", None)
         _complain("usage", error.format_message(), context.command_path if context else "", json_)
     except (KeyboardInterrupt, click.Abort):
-        _complain("interrupted", "interrupted; finished passes are kept in the run folder, if there are any", "", json_)
+        _complain("interrupted", "interrupted", "", json_)
         return 130
     return 2

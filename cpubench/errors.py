@@ -1,4 +1,9 @@
-"""The one exception that a person is meant to read."""
+"""The exceptions that a person is meant to read."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
 
 
 class UsageError(Exception):
@@ -10,3 +15,20 @@ class UsageError(Exception):
     def __init__(self, code: str, text: str, where: str = "") -> None:
         super().__init__(f"{where}: {text}" if where else text)
         self.code, self.text, self.where = code, text, where
+
+
+class Unfinished(UsageError):
+    """A run that ended before its stop: ``reason`` says by what, ``folder`` holds the ``passes`` that it finished.
+
+    Its code is "interrupted" after an interrupt, else that of the reason.
+    """
+
+    def __init__(self, reason: UsageError | KeyboardInterrupt, folder: Path, passes: int) -> None:
+        self.folder, self.passes = folder, passes
+        kept = "1 pass is kept" if passes == 1 else f"{passes} passes are kept"
+        resume = f"go on with `cpubench run --resume {shlex.quote(str(folder))}`"
+        what = f"{kept}; {resume}" if passes else "nothing was measured"
+        if isinstance(reason, UsageError):
+            super().__init__(reason.code, f"{reason.text}; {what}", reason.where)
+        else:
+            super().__init__("interrupted", f"interrupted; {what}")

@@ -87,19 +87,58 @@ def test_several_runs_are_a_list(capsys, run):
         (["score", "{run}", "--frobnicate"], "usage"),
         (["export", "{run}", "--to", "xml", "-o", "x"], "usage"),
         (["export", "{run}", "--to", "csv", "-o", "no/such/folder/x"], "write"),
+        (["export", "nowhere", "--to", "csv", "-o", "-"], "usage"),
+        (["reference", "nowhere", "--name", "n", "-o", "-"], "usage"),
     ],
 )
 def test_errors_are_one_line_and_one_document(capsys, run, arguments, code):
     arguments = [argument.format(run=run[0]) for argument in arguments]
-    exit_code, out, err = call(capsys, *arguments, *(["--json"] if arguments[0] != "export" else []))
+    exit_code, out, err = call(capsys, *arguments, "--json")
     assert exit_code == 2
     assert len(err.splitlines()) == 1
     assert err.startswith("cpubench: ")
-    if arguments[0] != "export":
-        error = json.loads(out)["error"]
-        assert set(error) == {"code", "text", "where"}
-        assert error["code"] == code
-        assert error["text"] in err
+    error = json.loads(out)["error"]
+    assert set(error) == {"code", "text", "where"}
+    assert error["code"] == code
+    assert error["text"] in err
+
+
+def test_every_command_takes_json(capsys):
+    for command in COMMANDS:
+        assert "--json" in call(capsys, command, "--help")[1]
+
+
+@pytest.mark.parametrize("form", ["csv", "pytest-benchmark"])
+def test_a_written_export_is_told_in_json(capsys, run, tmp_path, form):
+    file = tmp_path / "out"
+    code, out, err = call(capsys, "export", run[0], "--to", form, "-o", file, "--json")
+    assert (code, json.loads(out), err) == (0, {"file": str(file), "form": form}, "")
+    assert call(capsys, "export", run[0], "--to", form, "-o", "-")[1] == file.read_text()
+
+
+def test_a_written_reference_is_told_in_json(capsys, tmp_path, monkeypatch):
+    from cpubench.analysis import reference
+
+    folder, file = tmp_path / "run", tmp_path / "r.json"
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps(made.made_run()))
+    own = make_reference(load_run(folder), "shipped")
+    monkeypatch.setattr(reference, "load_reference", lambda: own)
+    code, out, err = call(capsys, "reference", folder, "--name", "mine", "-o", file, "--json")
+    written = json.loads(file.read_text())
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {"file": str(file), "name": "mine", "variants": len(written["variants"])}
+    assert written["name"] == "mine"
+
+
+def test_the_help_of_score_names_every_scenario_as_an_unknown_one_does(capsys, run):
+    from cpubench.analysis.scenarios import load_scenarios
+
+    shown, told = call(capsys, "score", "--help")[1], call(capsys, "score", run[0], "--scenario", "gaming")[2]
+    named = shown[shown.index("--scenario") : shown.index("--reference")]
+    for name in load_scenarios():
+        assert name in named
+        assert name in told
 
 
 @pytest.mark.parametrize(

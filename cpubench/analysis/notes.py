@@ -40,6 +40,9 @@ def _faults(
         text = f"a quota grants {plan.divisor.n:g} CPUs; what the machine does with them is not what it does without"
         faults.append(note("granted_cpu", text, "plan.divisor"))
     faults += _of_host(run)
+    if run.stopped.by == "failed":
+        text = f"the run was given up after {rates.passes} passes: what failed then may have slowed them too"
+        faults.append(note("given_up", text, "stopped"))
     if rates.passes < MIN_PASSES:
         faults.append(note("passes", f"{MIN_PASSES} passes are needed; the run has {rates.passes}", "passes"))
     unknown = [name for name in scored_names(plan) if name not in reference.variants]

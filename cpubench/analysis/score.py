@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cpubench.analysis.composite import Array, family_logs, log, mean, weighted_logs
@@ -26,6 +27,16 @@ Json = dict[str, Any]
 Logs = dict[str, dict[str, Array]]  # by measure and by row or family
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What the composites of a run are made of."""
+
+    names: dict[str, list[str]]  # the scored rows of each family
+    logs: Logs  # of measure and family; a family that lacks a row is not there
+    gone: dict[str, str]  # why a row is missing for good, by its key
+    passes: int
+
+
 def score(
     run: Run,
     reference: Mapping[str, Any],
@@ -42,37 +53,10 @@ def score(
     weighing = pick(load_scenarios() if weights is None else weights, scenario)
     check_comparable(run.plan, ref)
     rates = run_rates(run, BASE_CAP)
-    gone = gone_rows(run.plan, ref.variants, rates)
-    names: dict[str, list[str]] = {}
-    for name, row in ref.variants.items():
-        names.setdefault(row.family, []).append(name)
-    logs = _families(_rows(run.plan, ref, rates), names)
-
-    def made(measure: str, members: list[str], of: Array | None) -> Json:
-        keys = [row_key(name, copies) for name in members for copies in NEEDS[measure]]
-        scale = 1.0 if measure == "scaling_efficiency" else POINTS
-        return composite(of, [f"{key} ({gone[key]})" for key in keys if key in gone], rates.passes, scale)
-
-    def whole(measure: str, by: Mapping[str, float]) -> Json:
-        wanted = [family for family in names if by.get(family)]
-        if not wanted:
-            return null(f"the scenario {weighing.name} weighs none of the families")
-        there = all(family in logs[measure] for family in wanted)
-        members = [name for family in wanted for name in names[family]]
-        return made(measure, members, weighted_logs(logs[measure], by) if there else None)
-
-    families = {
-        family: {measure: made(measure, members, logs[measure].get(family)) for measure in NEEDS}
-        | {"per_watt": no_meter()}
-        for family, members in names.items()
-    }
-    headline = {
-        "per_core": whole("per_core", weighing.families),
-        "per_watt": no_meter(),
-        "speed": whole("speed", weighing.families),
-        "equal_weights": whole("per_core", dict.fromkeys(names, 1.0)),
-    }
-    notes, publishable = judged(run, ref, rates, gone, {"headline": headline} | families)
+    parts = _parts(run.plan, ref, rates)
+    families = {family: _of_family(parts, family) for family in parts.names}
+    headline = _headline(parts, weighing)
+    notes, publishable = judged(run, ref, rates, parts.gone, {"headline": headline} | families)
     return {
         "suite": run.plan.suite,
         "reference": ref.name,
@@ -100,6 +84,47 @@ def check_comparable(plan: Plan, reference: Reference) -> None:
         if row is not None and row.version != variant.version:
             text = f"{shown(variant.name, 60)} is version {variant.version} in the run, {row.version} in the reference"
             raise UsageError("version", text, where)
+
+
+def _parts(plan: Plan, reference: Reference, rates: Rates) -> Parts:
+    names: dict[str, list[str]] = {}
+    for name, row in reference.variants.items():
+        names.setdefault(row.family, []).append(name)
+    gone = gone_rows(plan, reference.variants, rates)
+    return Parts(names, _families(_rows(plan, reference, rates), names), gone, rates.passes)
+
+
+def _of_family(parts: Parts, family: str) -> Json:
+    """The measures of a family."""
+    members = parts.names[family]
+    measures = {measure: _composite(parts, measure, members, parts.logs[measure].get(family)) for measure in NEEDS}
+    return measures | {"per_watt": no_meter()}
+
+
+def _headline(parts: Parts, scenario: Scenario) -> Json:
+    """The measures of the whole: weighted by the scenario, and beside that with equal weights."""
+    return {
+        "per_core": _whole(parts, "per_core", scenario),
+        "per_watt": no_meter(),
+        "speed": _whole(parts, "speed", scenario),
+        "equal_weights": _whole(parts, "per_core", Scenario("equal", "", dict.fromkeys(parts.names, 1.0), {})),
+    }
+
+
+def _whole(parts: Parts, measure: str, scenario: Scenario) -> Json:
+    wanted = [family for family in parts.names if scenario.families.get(family)]
+    if not wanted:
+        return null(f"the scenario {scenario.name} weighs none of the families")
+    logs, members = parts.logs[measure], [name for family in wanted for name in parts.names[family]]
+    there = all(family in logs for family in wanted)
+    return _composite(parts, measure, members, weighted_logs(logs, scenario.families) if there else None)
+
+
+def _composite(parts: Parts, measure: str, members: list[str], logs: Array | None) -> Json:
+    """The points of ``members`` together; null with the names of those that are gone in copies that it needs."""
+    keys = [row_key(name, copies) for name in members for copies in NEEDS[measure]]
+    scale = 1.0 if measure == "scaling_efficiency" else POINTS
+    return composite(logs, [f"{key} ({parts.gone[key]})" for key in keys if key in parts.gone], parts.passes, scale)
 
 
 def _rows(plan: Plan, reference: Reference, rates: Rates) -> Logs:

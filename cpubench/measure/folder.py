@@ -10,6 +10,7 @@ import shutil
 import socket
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,11 @@ def check_workdir(workdir: Path) -> Path:
     return workdir.resolve()
 
 
-def new_folder(out: Path | None, hostname: str | None) -> Path:
-    """An empty run folder: ``out``, or ``results/<host>-<UTC time>``. One that holds anything is refused."""
+def new_folder(out: Path | None, hostname: str | None) -> tuple[Path, list[Path]]:
+    """An empty run folder, ``out`` or ``results/<host>-<UTC time>``, and the folders that were made for it.
+
+    One that holds anything is refused.
+    """
     slug = re.sub(r"[^A-Za-z0-9.-]+", "-", hostname or "host").strip("-.")[:40] or "host"
     folder = out or Path("results", f"{slug}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
     try:
@@ -55,17 +59,20 @@ def new_folder(out: Path | None, hostname: str | None) -> Path:
         if folder.is_dir() and any(folder.iterdir()):
             what = "holds another run; resume it with --resume" if (folder / "plan.json").exists() else "is not empty"
             raise UsageError("out", f"{what}, or choose another folder", str(folder))
+        made = [one.absolute() for one in (folder, *folder.parents) if not one.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError("out", f"cannot be made: {error.strerror}", str(folder)) from None
-    return folder.resolve()
+    return folder.resolve(), made
 
 
-def remove_if_empty(*folders: Path) -> None:
-    """Removes each folder that holds nothing."""
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+def discard(folder: Path, made: Sequence[Path]) -> None:
+    """Removes a run of which nothing was measured: its files from a folder that was empty, and what was made for it."""
+    for left in (folder / "plan.json", folder / "log.jsonl", *folder.glob("block-*.json")):
+        left.unlink(missing_ok=True)
+    for one in made:
+        with contextlib.suppress(OSError):  # not empty: somebody else's
+            one.rmdir()
 
 
 def sweep(folder: Path) -> None:

@@ -12,7 +12,7 @@ from cpubench.analysis.composite import MIN_PASSES
 from cpubench.errors import UsageError
 from cpubench.measure.profiles import PROFILES, SAMPLE_NS, Profile
 from cpubench.measure.variants import calibrated
-from cpubench.results.records import Divisor, Missing, Plan, Variant
+from cpubench.results.records import BlockTimes, Divisor, Missing, Plan, Variant
 
 # What a sample costs beside its timed part: orders, the agreed start, the way back (measured, 2 copies: 0.2 ms).
 SAMPLE_OVERHEAD_NS = 300_000
@@ -66,6 +66,11 @@ def check_budget(plan: Plan, spent_ns: int) -> None:
             "or choose fewer families",
             "--budget",
         )
+
+
+def took_ns(times: BlockTimes) -> int:
+    """Nanoseconds that a block took: of the budget, and what the next pass is expected to take."""
+    return times.ready_ns + times.prepare_ns + times.rounds_ns
 
 
 def most_left_ns(plan: Plan, passes: int, spent_ns: int, pass_ns: float) -> int:

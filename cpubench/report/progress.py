@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TextIO
 
+ENDS = {"interrupted": "interrupted", "failed": "given up"}  # the others are reasons to stop
+
 
 def progress(out: TextIO) -> Callable[[str, Any], None]:
     """A function that the runner tells each event: it says what is done, how wide the interval is, the time left."""
@@ -29,8 +31,11 @@ def progress(out: TextIO) -> Callable[[str, Any], None]:
         elif event == "pass":
             width = "" if state.half_width is None else f", widest interval +-{100 * state.half_width:.3g} %"
             line(f"pass {passes}{width} (target {plan.target_ppm / 1e4:g} %), {left} left", stays=False)
-        elif event.startswith("stopped"):
-            line(f"{passes} passes, {event}")
+        elif event.startswith("stopped by "):
+            by = event.removeprefix("stopped by ")
+            line(f"{passes} passes, {ENDS.get(by, event)}")
+        elif event.startswith("warning"):
+            line(event)
         else:
             line(f"pass {passes + 1} {event}")
 

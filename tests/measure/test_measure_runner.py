@@ -150,10 +150,26 @@ def test_an_interrupt_saves_what_was_measured_and_leaves_no_process(tmp_path, nu
     process.send_signal(number)
     _, complaint = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert complaint.splitlines()[-1].startswith("cpubench: interrupted; finished passes are kept in the run folder")
+    assert complaint.splitlines()[-1].endswith(f"kept; go on with `cpubench run --resume {out}`")
     assert not [pid for pid in pids if lived(pid)]
     assert not [path for path in out.iterdir() if path.name.startswith(".")]
     assert load_run(out).stopped.by == "interrupted"
+    assert (out / "pytest-benchmark.json").exists()
+
+
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored(tmp_path):
+    """As nohup does with SIGHUP: the terminal may go, the run may not. SIGTERM still ends it."""
+    out = tmp_path / "r"
+    command = ["nohup", *COMMAND, *SHORT, "--budget", "60s", "--out", str(out)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        wait_for(lambda: (out / "plan.json").exists())
+        process.send_signal(signal.SIGHUP)
+        passes = len(list(out.glob("block-*.json")))
+        wait_for(lambda: len(list(out.glob("block-*.json"))) >= passes + 2)
+        process.send_signal(signal.SIGTERM)
+        _, complaint = process.communicate(timeout=20)
+    assert process.returncode == 130, complaint
+    assert load_run(out).stopped.passes >= passes + 2
 
 
 def test_a_killed_run_leaves_no_process_and_can_be_resumed(tmp_path):

@@ -1,0 +1,65 @@
+"""After measuring: the file for pytest-benchmark and the score; and whatever goes wrong names the run folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from cpubench.analysis.reference import load_reference
+from cpubench.analysis.score import score
+from cpubench.bench.export import to_pytest_benchmark
+from cpubench.errors import Unfinished, UsageError
+from cpubench.measure.folder import write_json
+from cpubench.results.load import load_run
+from cpubench.results.records import Run
+
+Json = dict[str, Any]
+
+
+@contextmanager
+def naming(folder: Path) -> Iterator[None]:
+    """Errors from inside say where the run is kept: by then it took minutes, and nothing of it is lost."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(error.code, f"{error.text}; the run is kept in {folder}", error.where) from None
+    except KeyboardInterrupt:
+        raise UsageError("interrupted", f"interrupted; the finished run is kept in {folder}") from None
+    except Exception:  # ours: its traceback follows
+        print(f"cpubench: the run is kept in {folder}", file=sys.stderr)
+        raise
+
+
+def finished(folder: Path) -> tuple[Run, Json]:
+    """The run of a folder, which gets its pytest-benchmark file, and the run's score document."""
+    run = load_run(folder)
+    write_json(folder / "pytest-benchmark.json", to_pytest_benchmark(run))
+    return run, score(run, load_reference())
+
+
+def unfinished(error: Unfinished) -> None:
+    """Nothing; the folder of a run that ended early gets its pytest-benchmark file, if there are passes to be in it."""
+    if error.passes:
+        with suppress(UsageError), naming(error.folder):  # such as a full disk: how the run ended is the thing to say
+            write_json(error.folder / "pytest-benchmark.json", to_pytest_benchmark(load_run(error.folder)))
+
+
+def run_document(run: Run, folder: Path, scored: Json) -> Json:
+    """What ``cpubench run --json`` prints."""
+    cells = (cell for one in run.passes for block in one.blocks for cell in block.cells)
+    failed = {cell.key: cell.error for cell in cells if cell.error}
+    width = run.stopped.half_width_ppm
+    return {
+        "run": str(folder),
+        "stopped": {
+            "by": run.stopped.by,
+            "passes": run.stopped.passes,
+            "half_width": None if width is None else width / 1e6,
+        },
+        "publishable": scored["publishable"],
+        "failed": [{"variant": key, "reason": reason} for key, reason in failed.items()],
+        "skipped": [{"variant": missing.variant, "reason": missing.reason} for missing in run.plan.skipped],
+    }

@@ -1,0 +1,94 @@
+"""From what was asked for to a draft of the plan, on this host."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cpubench import _native
+from cpubench.errors import UsageError
+from cpubench.host.cpulist import format_cpulist, parse_cpulist
+from cpubench.host.facts import collect, divisor
+from cpubench.host.topology import allowed_cpus, read_topology
+from cpubench.measure import plan as planning
+from cpubench.measure import programs
+from cpubench.measure.build import build
+from cpubench.measure.variants import Host, Request, choose
+from cpubench.results.records import Divisor, Plan
+
+
+@dataclass
+class Options:
+    """What ``cpubench run`` was asked for; None is the profile's own."""
+
+    profile: str = "standard"
+    families: Sequence[str] | None = None
+    copies: Sequence[str] | None = None
+    keys: Sequence[str] | None = None
+    cpus: Sequence[int] | None = None
+    workdir: Path | None = None
+    out: Path | None = None
+    budget_ns: int | None = None
+    seed: int | None = None
+
+
+def draft(options: Options) -> tuple[Plan, dict[str, Any]]:
+    """A plan without sizes of what this host can measure of the options, and the facts of the host."""
+    planning.profile_of(options.profile)
+    fault = programs.fault()
+    if fault:
+        raise UsageError("programs", fault)
+    facts = collect()
+    _check_cpus(options.cpus)
+    cores = read_topology(cpus=options.cpus).cores
+    host = Host(cores, _cache_bytes(facts), facts["memory_bytes"])
+    request = Request(options.profile, options.families, options.copies, options.keys)
+    variants, skipped = choose(_native.kernels(), host, request)
+    kind, n = divisor(facts, len(cores))
+    plan = planning.draft(
+        variants, skipped, run_id=secrets.token_hex(8), build=build(), host_id=facts["id"] or "unknown",
+        created_utc=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        seed=random.SystemRandom().randrange(2**32) if options.seed is None else options.seed,
+        profile=options.profile, budget_ns=options.budget_ns, cpus=sorted(c for core in cores for c in core.cpus),
+        divisor=Divisor(kind=kind, n=n), llc_bytes=facts["llc_bytes"],
+    )  # fmt: skip
+    return plan, facts
+
+
+def names_of(text: str | None) -> list[str] | None:
+    """The names of a list with commas; None where none was given."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def cpus_of(text: str | None) -> list[int] | None:
+    """The logical CPUs of a list such as 0-3,8, as a person wrote it; None where none was given."""
+    try:
+        return None if text is None else parse_cpulist(text)
+    except ValueError as error:
+        raise UsageError("cpu", str(error), "--cpus") from None
+
+
+def _check_cpus(cpus: Sequence[int] | None) -> None:
+    """UsageError where the CPUs that were asked for are none, or not all allowed: before a file of theirs is read."""
+    if cpus is None:
+        return
+    if not cpus:
+        raise UsageError("cpu", "the list of CPUs is empty", "--cpus")
+    allowed = set(allowed_cpus().value or ())
+    wrong = [cpu for cpu in cpus if cpu not in allowed]
+    if wrong:
+        which = f"CPU {wrong[0]} is" if len(wrong) == 1 else f"{len(wrong)} CPUs are"
+        named = f" ({', '.join(map(str, wrong[:4]))}{', ..' if len(wrong) > 4 else ''})" if len(wrong) > 1 else ""
+        raise UsageError("cpu", f"{which} not allowed here{named}; allowed: {format_cpulist(allowed)}", "--cpus")
+
+
+def _cache_bytes(facts: dict[str, Any]) -> dict[str, int | None]:
+    found: dict[str, int | None] = {"L1": None, "L2": None, "L3": None}
+    for cache in facts["caches"] or ():
+        found[f"L{cache['level']}"] = cache["size_bytes"]
+    return found
