@@ -7,6 +7,7 @@ names print theirs only. Ends with 1 where a row is off by more than 5 % and not
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import resource
@@ -17,13 +18,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from peers.page import OFF, Row, Taken, spread, table, write
 from peers.table import ARGUMENTS, EXPLAINED, MULTIPLE_OF, REST_S, TOOLS, WARM_OPS
-from pools import CORES, DEADLINE_NS, KERNELS, groups_of, param
+from pools import CORES, DEADLINE_NS, KERNELS, LISTED, groups_of, param
 
 from cpubench import _native
 from cpubench.errors import UsageError
@@ -49,7 +49,11 @@ class Plan(NamedTuple):
     target_ns: int
     least: int  # pairs
     most: int
-    folder: Path
+    folder: Path  # on tmpfs
+    disk: Path
+
+    def place(self, kernel: str) -> Path:
+        return self.disk if "storage" in KERNELS[kernel]["flags"] else self.folder
 
 
 def output(command: list[Any]) -> str:
@@ -67,7 +71,7 @@ def build(kernel: str, folder: Path) -> Path:
     return program
 
 
-@contextmanager
+@contextlib.contextmanager
 def pool(variant: tuple[str, str], copies: list[list[int]], folder: Path) -> Iterator[Callable[..., Any]]:
     """sample(ops, window_ns, seats) of fresh copies: memory is had anew for each, as a peer has it."""
     kernel, (index, record) = KERNELS[variant[0]], param(*variant)
@@ -81,22 +85,22 @@ def pool(variant: tuple[str, str], copies: list[list[int]], folder: Path) -> Ite
         made.close()
 
 
-def kernel_ns(variant: tuple[str, str], cpus: list[int], ops: int, folder: Path) -> float:
+def kernel_ns(variant: tuple[str, str], cpus: list[int], ops: int, plan: Plan) -> float:
     """Nanoseconds per operation of one sample, after an untimed one."""
-    warm_ops = WARM_OPS.get(variant[0], lambda value: ops // 10)(param(*variant)[1]["value"])
-    with pool(variant, [cpus], folder) as sample:
+    warm_ops = WARM_OPS.get(peer_of(variant[0]), lambda value: ops // 10)(param(*variant)[1]["value"])
+    with pool(variant, [cpus], plan.place(variant[0])) as sample:
         sample(max(1, warm_ops))
-        time.sleep(REST_S.get(variant[0], 0))
+        time.sleep(REST_S.get(peer_of(variant[0]), 0))
         (answer,) = sample(ops)
     return answer["elapsed_ns"] / answer["ops"]
 
 
 def calibrated(variant: tuple[str, str], cpus: list[int], plan: Plan) -> int:
     """Operations of a sample."""
-    with pool(variant, [cpus], plan.folder) as sample:
+    with pool(variant, [cpus], plan.place(variant[0])) as sample:
         found = one_copy(lambda ops: sample(ops)[0]["elapsed_ns"], plan.target_ns, KERNELS[variant[0]]["max_ops"])
     assert found
-    multiple = MULTIPLE_OF.get(variant[0], 1)
+    multiple = MULTIPLE_OF.get(peer_of(variant[0]), 1)
     return -(-found[0] // multiple) * multiple
 
 
@@ -140,7 +144,7 @@ def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row
     """The row of the peer, and those of established tools."""
     kernel, label = variant
     name, unit = f"{kernel}[{label}]" if label else kernel, f"ns per {KERNELS[kernel]['unit']}"
-    cpus, told = groups_of(*variant)[-1], ARGUMENTS[kernel](param(*variant)[1]["value"], plan.folder)
+    cpus, told = groups_of(*variant)[-1], ARGUMENTS[peer_of(kernel)](param(*variant)[1]["value"], plan.place(kernel))
     ops = calibrated(variant, cpus, plan)
 
     def against(command: Callable[[int], list[Any]], figure: str = "(.+)", unit_ns: float = 1) -> Taken:
@@ -151,7 +155,7 @@ def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row
             return float(found[1]) * unit_ns
 
         enough = max(ops, round(1.1 * plan.target_ns / theirs(ops)))  # at least as long as the kernel's sample
-        return alternate(lambda: kernel_ns(variant, cpus, ops, plan.folder), lambda: theirs(enough), plan)
+        return alternate(lambda: kernel_ns(variant, cpus, ops, plan), lambda: theirs(enough), plan)
 
     def peer(*more: Any) -> Callable[[int], list[Any]]:
         return lambda ops: [program, ops, ",".join(map(str, cpus)), *told, *more]
@@ -191,6 +195,12 @@ def gain(program: Path, plan: Plan) -> Row:
     return Row(f"{WORK[0]}[{WORK[1]}], two copies against one", "times the rate", "C", taken)
 
 
+def peer_of(kernel: str) -> str:
+    """The name of a kernel's peer: one serves a kernel of files on tmpfs and on the disk."""
+    twin = kernel.replace("storage_", "file_")
+    return kernel if (PEERS / f"{kernel}.c").exists() else twin
+
+
 def host_line() -> str:
     kind = {True: "a virtual machine", False: "not virtual", None: "virtual or not: unknown"}[FACTS["virtual"]]
     load = f"load average {os.getloadavg()[0]:.2f} before"
@@ -203,17 +213,23 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="these kernels only, and nothing is written")
     options = parser.parse_args()
     rows, host = [], host_line()
-    with host_lock(), tempfile.TemporaryDirectory() as built, tempfile.TemporaryDirectory(dir="/dev/shm") as files:
-        plan = Plan(50_000_000, 7, 15, Path(files)) if options.quick else Plan(100_000_000, 9, 101, Path(files))
-        for kernel in [name for name in KERNELS if not options.names or name in options.names]:
-            for label in [p["label"] for p in KERNELS[kernel]["params"] if p["scored"]]:
+    # The temporary folder may be a tmpfs; the folder of the checkout is on a disk, as a run folder is.
+    places = {"built": None, "files": "/dev/shm", "disk": "."}
+    with host_lock(), contextlib.ExitStack() as stack:
+        built, files, disk = (Path(stack.enter_context(tempfile.TemporaryDirectory(dir=d))) for d in places.values())
+        length_ns, least, most = (50_000_000, 7, 15) if options.quick else (100_000_000, 9, 61)
+        plan = Plan(length_ns, least, most, files, disk.resolve())
+        for kernel in [name for name in LISTED if not options.names or name in options.names]:
+            # Of a kernel that is only shown, all values.
+            params = KERNELS[kernel]["params"]
+            for label in [p["label"] for p in params if p["scored"]] or [p["label"] for p in params]:
                 if groups_of(kernel, label):
-                    rows += compare((kernel, label), build(kernel, Path(built)), plan)
+                    rows += compare((kernel, label), build(peer_of(kernel), built), plan)
                 else:
                     print(f"{kernel}[{label}]: skipped: no place for it here", file=sys.stderr)
                 print(table(rows[-1:]).rpartition("\n")[2], file=sys.stderr, flush=True)
         if len(CORES) > 1 and (not options.names or WORK[0] in options.names):
-            rows.append(gain(build(WORK[0], Path(built)), plan))
+            rows.append(gain(build(WORK[0], built), plan))
     text = f"{host}\n\n{table(rows)}"
     print(text)
     if not options.quick and not options.names:
