@@ -105,8 +105,11 @@ def _score(path: Path, scenario: str, reference: Path | None) -> dict[str, Any]:
 @cli.command("list")
 @as_json
 def list_(json_: bool) -> None:
-    """The kernels of this build, their parameters, and what is scored."""
-    kernels = native().kernels()
+    """The kernels of this build: what one operation is, their values, what is scored, and what can run here."""
+    native_kernels = native().kernels()
+    from cpubench.measure.catalogue import catalogue
+
+    kernels = catalogue(native_kernels)
     if json_:
         kept = ("name", "family", "unit", "version", "doc", "params", "flags")
         emit({"kernels": [{name: kernel[name] for name in kept} for kernel in kernels]})

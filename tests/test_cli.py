@@ -56,6 +56,7 @@ def test_list_has_the_documented_shape(capsys):
     assert {"spawn_fork_exec", "file_create", "switch_pipe", "lock_mutex", "mem_chase"} <= {k["name"] for k in kernels}
     for kernel in kernels:
         assert set(kernel) == {"name", "family", "unit", "version", "doc", "params", "flags"}
+        assert all({"label", "scored", "needs", "here"} <= set(param) for param in kernel["params"])
 
 
 def test_score_has_the_documented_shape(capsys, run):

@@ -14,7 +14,7 @@ from cpubench import _native
 from cpubench.errors import UsageError
 from cpubench.host.cpulist import format_cpulist, parse_cpulist
 from cpubench.host.facts import collect, divisor
-from cpubench.host.topology import allowed_cpus, read_topology
+from cpubench.host.topology import Core, allowed_cpus, read_topology
 from cpubench.measure import plan as planning
 from cpubench.measure import programs
 from cpubench.measure.build import build
@@ -46,7 +46,7 @@ def draft(options: Options) -> tuple[Plan, dict[str, Any]]:
     facts = collect()
     _check_cpus(options.cpus)
     cores = read_topology(cpus=options.cpus).cores
-    host = Host(cores, _cache_bytes(facts), facts["memory_bytes"])
+    host = host_of(facts, cores)
     request = Request(options.profile, options.families, options.copies, options.keys)
     variants, skipped = choose(_native.kernels(), host, request)
     kind, n = divisor(facts, len(cores))
@@ -58,6 +58,11 @@ def draft(options: Options) -> tuple[Plan, dict[str, Any]]:
         divisor=Divisor(kind=kind, n=n), llc_bytes=facts["llc_bytes"],
     )  # fmt: skip
     return plan, facts
+
+
+def host_of(facts: dict[str, Any], cores: Sequence[Core]) -> Host:
+    """What decides on this host which variants can be measured."""
+    return Host(cores, _cache_bytes(facts), facts["memory_bytes"])
 
 
 def names_of(text: str | None) -> list[str] | None:

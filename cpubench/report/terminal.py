@@ -55,8 +55,27 @@ def show_list(kernels: Sequence[Json], out: IO[str]) -> None:
             values = [p["label"] + (" *" if p["scored"] else "") for p in kernel["params"] if p["label"]]
             if values:
                 lines.append(("", ", ".join(values)))
+            lines += [("", line) for line in _wants(kernel["params"])]
         _pairs(console, lines, min(width + 2, 30))
     console.print(_text(console, "\n* scored; a kernel without values is scored as it is"))
+
+
+def _wants(params: Sequence[Json]) -> list[str]:
+    """What the values of a kernel need, and which of them this host cannot have."""
+    needs = list(dict.fromkeys(need for param in params for need in param["needs"] if not need.endswith("MiB")))
+    most = max((need for param in params for need in param["needs"] if need.endswith("MiB")), key=_mib, default=None)
+    lines = [f"needs {', '.join([*needs, *([f'up to {most} a copy'] if most else [])])}"] if needs or most else []
+    reasons: dict[str, list[str]] = {}
+    for param in params:
+        if param["here"]:
+            reasons.setdefault(param["here"], []).append(param["label"])
+    for reason, labels in reasons.items():
+        lines.append(f"not here: {', '.join(filter(None, labels)) or 'any of it'}: {reason}")
+    return lines
+
+
+def _mib(need: str) -> int:
+    return int(need.split()[0])
 
 
 def _show_one(doc: Json, console: Console) -> None:

@@ -112,7 +112,10 @@ def test_several_runs_follow_each_other() -> None:
     assert text_of({"runs": [scored(), scored()]}).count("1000 points") == 2
 
 
-VALUES = [{"label": "rss=8M", "scored": False}, {"label": "rss=384M", "scored": True}]
+VALUES = [
+    {"label": "rss=8M", "scored": False, "needs": ["2 cores", "8 MiB"], "here": None},
+    {"label": "rss=384M", "scored": True, "needs": ["2 cores", "384 MiB"], "here": "needs 384 MiB"},
+]
 
 
 def test_kernels_are_listed_by_family() -> None:
@@ -127,6 +130,7 @@ def test_kernels_are_listed_by_family() -> None:
     shown = out.getvalue()
     assert [line for line in shown.splitlines() if line and line[0] not in " *"] == ["spawn", "memory"]
     assert "one operation: a child; version 2; blocking rss=8M, rss=384M *" in " ".join(shown.split())
+    assert "needs 2 cores, up to 384 MiB a copy not here: rss=384M: needs 384 MiB" in " ".join(shown.split())
     assert "\x1b" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     show_list([], io.StringIO())
