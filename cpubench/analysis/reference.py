@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -93,8 +94,8 @@ def make_reference(run: Run, name: str, description: str = "", rows_wanted: Coll
             rows[row] = ReferenceRow(
                 family=variant.family,
                 version=variant.version,
-                ns_per_op=_figure(rates.ns_per_op[one]),
-                per_core_ops_per_s=_figure(rates.ops_per_s[all_cores] / cores[all_cores]),
+                ns_per_op=_figure(log(rates.ns_per_op[one])),
+                per_core_ops_per_s=_figure(log(rates.ops_per_s[all_cores]) - math.log(cores[all_cores])),
             )
     missing += [one.variant for one in run.plan.skipped if one.scored]
     missing += [row for row in rows_wanted if row not in rows and row not in {split_key(key)[0] for key in missing}]
@@ -115,6 +116,6 @@ def make_reference(run: Run, name: str, description: str = "", rows_wanted: Coll
     )
 
 
-def _figure(values: Array) -> Figure:
-    interval = log_interval(log(values[~np.isnan(values)]))
+def _figure(logs: Array) -> Figure:
+    interval = log_interval(logs[~np.isnan(logs)])
     return Figure(value=interval.value, low=interval.low, high=interval.high, passes=interval.passes)

@@ -45,7 +45,7 @@ def variant_rows(
                 "family": variant.family,
                 "copies": variant.copies,
                 "cap": cap,
-                "scored": variant.scored,
+                "scored": variant.name in reference.variants and variant.copies != "cpus",
                 "unit": variant.unit,
                 "ns_per_op": quantity(log(rates.ns_per_op[variant.key]), reason=reason),
                 "ops_per_s": quantity(log(rates.ops_per_s[variant.key]), reason=reason),

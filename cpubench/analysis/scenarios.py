@@ -16,6 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+MAX_WEIGHT = 1e9  # far above any share; sums stay finite
 FILE = Path(__file__).parents[1] / "data" / "scenarios.toml"
 
 
@@ -58,8 +59,8 @@ def _scenario(name: str, table: object, path: Path) -> Scenario:
         if isinstance(families, dict) and isinstance(uncovered, dict):
             weights = [*families.values(), *uncovered.values()]
             # `type`, because TOML's true would count as 1; TOML knows nan and inf, too.
-            numbers = all(type(w) in (int, float) and 0 <= w < math.inf for w in weights)
+            numbers = all(type(w) in (int, float) and 0 <= w <= MAX_WEIGHT for w in weights)
             if numbers and any(families.values()):
                 return Scenario(name, str(table.get("source", "")), dict(families), dict(uncovered))
-    text = f"the scenario '{shown(name, 40)}' needs families with weights of at least 0, not all 0"
+    text = f"the scenario '{shown(name, 40)}' needs families with weights from 0 to {MAX_WEIGHT:g}, not all 0"
     raise UsageError("scenarios", text, shown(str(path), 120))

@@ -33,6 +33,7 @@ def test_unknown_scenario_lists_the_known() -> None:
 @pytest.mark.parametrize(
     "text",
     ["x = 1", "[x]\nfamilies = {file = -1}", "[x]\nfamilies = {file = nan}", "[x]\nfamilies = {file = true}",
+     "[x]\nfamilies = {file = 1e308}", "[x]\nfamilies = {file = 1" + "0" * 400 + "}",
      "[x]\nfamilies = {file = 0}", "[x]", "[x", "[x]\nfamilies = {file = 1}\nuncovered = {a = '1'}"],
 )  # fmt: skip
 def test_broken_tables_are_refused(tmp_path: Path, text: str) -> None:

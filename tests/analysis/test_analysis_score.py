@@ -158,6 +158,31 @@ def test_scored_rows_that_the_reference_lacks_are_not_published() -> None:
     doc = score(loaded(made_run(8)), reference(fewer))
     assert "not_in_reference" in codes(doc)
     assert not doc["publishable"]
+    assert {row["name"] for row in doc["variants"] if row["scored"]} == set(reference(fewer)["variants"])
+
+
+def test_what_a_run_calls_scored_changes_no_row() -> None:
+    """The reference says which rows are scored; a run that says something else is shown as what was computed."""
+    document = made_run(8)
+    honest = score(loaded(document), reference())
+    for variant in document["plan"]["variants"]:
+        variant["scored"] = not variant["scored"]
+    odd = score(loaded(document), reference())
+    assert (odd["headline"], odd["variants"]) == (honest["headline"], honest["variants"])
+
+
+@pytest.mark.parametrize("ops_and_ns", [(1, 2**62), (2**62, 1), (2**62, 2**62)])
+def test_absurd_counts_are_numbers_all_the_way(ops_and_ns: tuple[int, int]) -> None:
+    document = made_run(9, cpus=4, divisor=Divisor("granted_cpu", 1e-200))
+    for one in document["passes"]:
+        for cell in one["blocks"][0]["cells"]:
+            copies = len(cell["copy_ops"])
+            cell["copy_ops"], cell["copy_elapsed_ns"] = ([each] * copies for each in ops_and_ns)
+    run = loaded(document)
+    made = make_reference(run, "absurd")
+    for doc in (made, score(run, reference()), score(run, made)):
+        json.dumps(doc, allow_nan=False)
+    assert score(run, made)["headline"]["per_core"]["value"] == pytest.approx(1000)
 
 
 def test_a_run_under_caps_only_has_no_score() -> None:

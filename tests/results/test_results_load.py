@@ -161,7 +161,10 @@ def test_other_files_are_no_run(tmp_path: Path, document: Doc, schema: Any) -> N
 
 
 def test_a_cell_that_failed_at_once_may_be_empty(tmp_path: Path, document: Doc) -> None:
+    samples = cell(document)["samples"]
     cell(document).update(copy_ops=[], copy_elapsed_ns=[], error="EPERM")
+    assert fault_of(written(tmp_path, reseal(document))).code == "sums"  # samples of no copy would only be half shown
+    cell(document).update(samples={name: [] for name in samples})
     assert load_run(written(tmp_path, reseal(document))).passes[3].blocks[0].cells[2].error == "EPERM"
     cell(document).update(error=None)
     assert fault_of(written(tmp_path, reseal(document))).code == "length"
