@@ -9,7 +9,7 @@ from host import trees
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpubench.host.layout import Place, layout
+from cpubench.host.layout import Place, counts, first, layout, pairs
 from cpubench.host.topology import Core, read_topology
 
 
@@ -127,3 +127,28 @@ def _check_groups(cores: list[Core], groups: list[list[int]], size: int, by_cpu:
         small = sum(n for place, n in count.items() if place[0] == package and n < size)
         mixed = sum(places[0][0] == package and places[0] not in large for places in home)
         assert mixed == small // size
+
+
+def test_a_curve_has_powers_of_two_and_all_cores() -> None:
+    assert [counts(n) for n in (0, 1, 2, 3, 6, 8)] == [[], [1], [1, 2], [1, 2, 3], [1, 2, 4, 6], [1, 2, 4, 8]]
+    cores = [core(4, package=1), core(0, 1), core(2)]
+    assert [first(cores, n) for n in (1, 2, 3)] == [[0], [0, 2], [0, 2, 4]]
+
+
+def test_a_matrix_has_every_pair_where_these_are_few() -> None:
+    cores = [core(0, 1), core(2, 3), core(4, package=1, l3=4)]
+    assert pairs(cores, 64) == [[0, 1], [2, 3], [0, 2], [0, 4], [2, 4]]
+    assert pairs([core(0)], 64) == pairs([], 64) == []
+
+
+def test_a_matrix_of_many_cores_has_some_pairs_of_each_distance() -> None:
+    cores = [core(i, 256 + i, package=i // 64, l3=i // 8 * 8) for i in range(128)]
+    found = pairs(cores, 64)
+    assert len(found) == 64
+    assert len({tuple(pair) for pair in found}) == 64
+    kinds = Counter(
+        "sibling" if b >= 256 else "l3" if a // 8 == b // 8 else "package" if a // 64 == b // 64 else "far"
+        for a, b in found
+    )
+    assert kinds == {"sibling": 16, "l3": 16, "package": 16, "far": 16}
+    assert max(b for a, b in found if b < 256) > 100  # from all over the machine

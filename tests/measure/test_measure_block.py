@@ -19,6 +19,7 @@ from cpubench.measure import copies as pool
 from cpubench.measure import programs
 from cpubench.measure.block import COLUMNS, add_sample, empty_cell
 from cpubench.measure.child import run_child
+from cpubench.measure.scratch import file_system
 from cpubench.results.load import load_block
 from cpubench.results.records import Plan, Variant
 
@@ -74,6 +75,16 @@ def test_a_block_stores_raw_integers_of_every_cell(tmp_path):
     assert "size=" in block.cells[2].obtained["mount_options"] or os.geteuid() != 0
     assert block.cells[3].obtained["huge_ppm"] in range(1_000_001)
     assert block.times.timed_ns <= block.times.rounds_ns
+
+
+def test_files_on_the_disk_say_which_disk_and_leave_nothing(tmp_path):
+    block = run_block(tmp_path, plan_of([variant("storage_create", "", ops=5), variant("file_create", "", ops=5)]))
+    disk, memory = (cell.obtained for cell in block.cells)
+    device = tmp_path.stat().st_dev
+    assert disk["device"] == f"{os.major(device)}:{os.minor(device)}"
+    assert disk["file_system"] == file_system(tmp_path) or not disk["file_system"]
+    assert memory["file_system"] == "tmpfs"
+    assert all(cell.error is None and sum(cell.copy_ops) == 10 for cell in block.cells)
 
 
 def test_faults_are_rows_with_reasons_while_the_round_goes_on(tmp_path):
