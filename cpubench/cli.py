@@ -129,7 +129,9 @@ def score(runs: Sequence[Path], scenario: str, reference: Path | None, strict: b
     """Compute the scores of finished runs anew, from their raw numbers."""
     documents = [_score(path, scenario, reference) for path in runs]
     if json_:
-        emit(documents[0] if len(documents) == 1 else {"runs": documents, "ranks": []})
+        from cpubench.analysis.ranks import ranks
+
+        emit(documents[0] if len(documents) == 1 else {"runs": documents, "ranks": ranks(documents)})
     else:
         from cpubench.report.terminal import show_score
 

@@ -75,6 +75,8 @@ def test_score_has_the_documented_shape(capsys, run):
 def test_several_runs_are_a_list(capsys, run):
     code, out, _ = call(capsys, "score", run[0], run[0], "--reference", run[1], "--json")
     assert (code, set(json.loads(out)), len(json.loads(out)["runs"])) == (0, {"runs", "ranks"}, 2)
+    (pair,) = json.loads(out)["ranks"]
+    assert (pair["a"], pair["b"], pair["separable"]) == (0, 1, False)  # a run against itself
 
 
 @pytest.mark.parametrize(
