@@ -114,7 +114,7 @@ def list_(json_: bool) -> None:
         kept = ("name", "family", "unit", "version", "doc", "params", "flags")
         emit({"kernels": [{name: kernel[name] for name in kept} for kernel in kernels]})
     else:
-        from cpubench.report.terminal import show_list
+        from cpubench.report.listing import show_list
 
         show_list(kernels, sys.stdout)
 
@@ -144,10 +144,11 @@ def score(runs: Sequence[Path], scenario: str, reference: Path | None, strict: b
 @click.argument("path", metavar="RUN", type=FOLDER)
 @as_json
 def validate(path: Path, json_: bool) -> None:
-    """Check a run folder or run file: form, hashes, and that plan and blocks beside it agree."""
+    """Check a run: form, hashes, and that plan, blocks and pytest-benchmark.json beside it agree."""
+    from cpubench.bench.beside import check_export
     from cpubench.results.load import validate as validate_run
 
-    found = validate_run(path)
+    found = validate_run(path, check_export)
     if json_:
         emit(found)
     else:

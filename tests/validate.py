@@ -31,6 +31,7 @@ from cpubench.host.facts import collect
 from cpubench.measure import programs
 from cpubench.measure.calibrate import one_copy
 from cpubench.measure.folder import host_lock
+from cpubench.results.names import row_name
 
 PEERS = Path(__file__).resolve().parent / "peers"
 FLAGS = ["-O2", "-std=gnu11", "-static", "-pthread", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
@@ -143,7 +144,7 @@ def narrow(ratios: list[float]) -> bool:
 def compare(variant: tuple[str, str], program: Path, plan: Plan) -> Iterator[Row]:
     """The row of the peer, and those of established tools."""
     kernel, label = variant
-    name, unit = f"{kernel}[{label}]" if label else kernel, f"ns per {KERNELS[kernel]['unit']}"
+    name, unit = row_name(kernel, label), f"ns per {KERNELS[kernel]['unit']}"
     cpus, told = groups_of(*variant)[-1], ARGUMENTS[peer_of(kernel)](param(*variant)[1]["value"], plan.place(kernel))
     ops = calibrated(variant, cpus, plan)
 

@@ -6,19 +6,18 @@ what a terminal would act on is escaped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+from cpubench.report.page import console_of, line, pairs, table_of
+from cpubench.results.names import row_key
 from cpubench.results.parse import shown
 
 if TYPE_CHECKING:  # rich takes 0.1 s to import: late, in the functions
-    from rich.console import Console, RenderableType
-    from rich.table import Table
-    from rich.text import Text
+    from rich.console import Console
 
 Json = Mapping[str, Any]
 
-NARROWEST, WIDEST = 80, 110  # columns: below, numbers would lose digits; above, a row is hard to follow to its end
 MEASURES = {
     "per_core": "per core", "speed": "speed", "equal_weights": "equal weights",
     "scaling_efficiency": "scaling eff.", "per_watt": "per watt",
@@ -28,54 +27,11 @@ REASONS = {"no_meter": "this version reads no meter"}
 
 def show_score(doc: Json, out: IO[str]) -> None:
     """Nothing; writes a score document, or the documents of several runs: headline, families, rows, reasons, notes."""
-    console = _console(out)
+    console = console_of(out)
     for number, one in enumerate(doc.get("runs", [doc])):
         if number:
             console.print()
         _show_one(one, console)
-
-
-def show_list(kernels: Sequence[Json], out: IO[str]) -> None:
-    """Nothing; writes the kernels by family, each with what it does, its parameters and its flags."""
-    console = _console(out)
-    families: dict[str, list[Json]] = {}
-    for kernel in kernels:
-        families.setdefault(str(kernel["family"]), []).append(kernel)
-    width = max((len(str(kernel["name"])) for kernel in kernels), default=0)
-    for number, (family, members) in enumerate(families.items()):
-        if number:
-            console.print()
-        console.print(_text(console, family, "bold"))
-        lines = []
-        for kernel in members:
-            facts = f"one operation: a {kernel['unit']}; version {kernel['version']}"
-            if kernel["flags"]:
-                facts += f"; {', '.join(kernel['flags'])}"
-            lines += [(f"  {kernel['name']}", str(kernel["doc"])), ("", facts)]
-            values = [p["label"] + (" *" if p["scored"] else "") for p in kernel["params"] if p["label"]]
-            if values:
-                lines.append(("", ", ".join(values)))
-            lines += [("", line) for line in _wants(kernel["params"])]
-        _pairs(console, lines, min(width + 2, 30))
-    console.print(_text(console, "\n* scored; a kernel without values is scored as it is"))
-
-
-def _wants(params: Sequence[Json]) -> list[str]:
-    """What the values of a kernel need, and which of them this host cannot have."""
-    needs = list(dict.fromkeys(need for param in params for need in param["needs"] if not need.endswith("MiB")))
-    most = max((need for param in params for need in param["needs"] if need.endswith("MiB")), key=_mib, default=None)
-    lines = [f"needs {', '.join([*needs, *([f'up to {most} a copy'] if most else [])])}"] if needs or most else []
-    reasons: dict[str, list[str]] = {}
-    for param in params:
-        if param["here"]:
-            reasons.setdefault(param["here"], []).append(param["label"])
-    for reason, labels in reasons.items():
-        lines.append(f"not here: {', '.join(filter(None, labels)) or 'any of it'}: {reason}")
-    return lines
-
-
-def _mib(need: str) -> int:
-    return int(need.split()[0])
 
 
 def _show_one(doc: Json, console: Console) -> None:
@@ -84,21 +40,19 @@ def _show_one(doc: Json, console: Console) -> None:
         shown(doc["host"][key], 40) for key in ("hostname", "cpu_model") if isinstance(doc["host"].get(key), str)
     )
     title = f"{host}: " if host else ""
-    console.print(
-        _text(console, f"{title}suite {doc['suite']}, {cores:g} x {kind}, scenario {doc['scenario']}", "bold")
-    )
-    console.print(_text(console, f"1000 points = reference {doc['reference']}"))
-    console.print(_text(console, f"measured families cover {100 * doc['covers']:.0f} % of the scenario's path weight"))
+    console.print(line(console, f"{title}suite {doc['suite']}, {cores:g} x {kind}, scenario {doc['scenario']}", "bold"))
+    console.print(line(console, f"1000 points = reference {doc['reference']}"))
+    console.print(line(console, f"measured families cover {100 * doc['covers']:.0f} % of the scenario's path weight"))
     if not doc["publishable"]:
-        console.print(_text(console, "NOT PUBLISHABLE: see the notes.", "bold yellow"))
+        console.print(line(console, "NOT PUBLISHABLE: see the notes.", "bold yellow"))
     console.print()
     _headline(doc["headline"], console)
     _families(doc["families"], console)
     _reasons(doc, console)
     _rows(doc["variants"], console)
     if doc["notes"]:
-        console.print(_text(console, "\nNotes", "bold"))
-        _pairs(console, _notes(doc["notes"]))
+        console.print(line(console, "\nNotes", "bold"))
+        pairs(console, _notes(doc["notes"]))
 
 
 def _notes(notes: Sequence[Json]) -> list[tuple[str, str]]:
@@ -118,31 +72,31 @@ def _is_there(family: Json) -> bool:
 
 
 def _headline(headline: Json, console: Console) -> None:
-    table = _table(console, "", ">points", "95 % interval", ">passes")
+    table = table_of(console, "", ">points", "95 % interval", ">passes")
     for key, words in MEASURES.items():
         if key in headline:
             made = headline[key]
             ends = "-" if made["low"] is None else f"{points(made['low'])} .. {points(made['high'])}"
             passes = "-" if made["value"] is None else str(made["passes"])
             style = "bold" if key == "per_core" else ""
-            table.add_row(*(_text(console, cell, style) for cell in (words, points(made["value"]), ends, passes)))
+            table.add_row(*(line(console, cell, style) for cell in (words, points(made["value"]), ends, passes)))
     console.print(table)
 
 
 def _families(families: Json, console: Console) -> None:
     keys = [key for key in MEASURES if key != "equal_weights"]
-    table = _table(console, "family", *(f">{MEASURES[key]}" for key in keys))
+    table = table_of(console, "family", *(f">{MEASURES[key]}" for key in keys))
     for family, row in families.items():
         if not _is_there(row):
             continue
         cells = [f"{points(row[key]['value'])}{spread(row[key])}" for key in keys]
-        table.add_row(*(_text(console, cell) for cell in (family, *cells)))
+        table.add_row(*(line(console, cell) for cell in (family, *cells)))
     if table.row_count:
         console.print()
         console.print(table)
     absent = [family for family, row in families.items() if not _is_there(row)]
     if absent:
-        console.print(_text(console, f"without any figure: {', '.join(absent)}"))
+        console.print(line(console, f"without any figure: {', '.join(absent)}"))
 
 
 def _reasons(doc: Json, console: Console) -> None:
@@ -160,28 +114,28 @@ def _reasons(doc: Json, console: Console) -> None:
     for reason, measures in missing.items():
         named = [MEASURES[key] + (f" of {', '.join(of)}" if of else "") for key, of in measures.items()]
         lines.append(("-", f"{', '.join(named)}: {REASONS.get(reason, reason)}"))
-    _pairs(console, lines)
+    pairs(console, lines)
 
 
 def _rows(rows: Sequence[Json], console: Console) -> None:
     there = [row for row in rows if row["ns_per_op"]["value"] is not None]
     if there:
-        table = _table(console, "variant (* scored)", "copies", ">time/op", ">rate", ">+-", ">passes")
+        table = table_of(console, "variant (* scored)", "copies", ">time/op", ">rate", ">+-", ">passes")
         for row in there:
             name = f"{row['name']} *" if row["scored"] else row["name"]
             time = amount(row["ns_per_op"]["value"] * 1e-9, "s")
             rate = amount(row["ops_per_s"]["value"], "/s")
             passes = str(row["ns_per_op"]["passes"])
             width = spread(row["ns_per_op"]).strip().removeprefix("+-") or "-"
-            table.add_row(*(_text(console, c) for c in (name, row["copies"], time, rate, width, passes)))
+            table.add_row(*(line(console, c) for c in (name, row["copies"], time, rate, width, passes)))
         console.print()
         console.print(table)
     badged = [(f"  {_key(row)}", ", ".join(row["flags"])) for row in there if row["flags"]]
     missing = [(f"  {_key(row)}", str(row["ns_per_op"]["reason"])) for row in rows if row["ns_per_op"]["value"] is None]
     for title, lines in (("Badges", badged), ("Skipped or failed", missing)):
         if lines:
-            console.print(_text(console, f"\n{title}", "bold"))
-            _pairs(console, lines)
+            console.print(line(console, f"\n{title}", "bold"))
+            pairs(console, lines)
 
 
 def points(value: float | None) -> str:
@@ -209,51 +163,4 @@ def amount(value: float, unit: str) -> str:
 
 
 def _key(row: Json) -> str:
-    return f"{row['name']}@{row['copies']}" if row["copies"] else str(row["name"])
-
-
-def _console(out: IO[str]) -> Console:
-    from rich.console import Console
-
-    terminal = out.isatty()
-    console = Console(
-        file=out, force_terminal=terminal, force_jupyter=False, highlight=False, markup=False, emoji=False
-    )
-    console.width = max(NARROWEST, min(console.width, WIDEST)) if terminal else NARROWEST
-    return console
-
-
-def _text(console: Console, text: object, style: str = "") -> Text:
-    """Foreign text as it may be printed: no markup, no control characters, nothing that the stream cannot encode."""
-    from rich.text import Text
-
-    body = str(text)
-    lead = "\n" if body.startswith("\n") else ""
-    line = shown(body.removeprefix("\n"), 2000)
-    return Text(lead + line.encode(console.encoding, "backslashreplace").decode(console.encoding), style=style)
-
-
-def _table(console: Console, *heads: str) -> Table:
-    """A table whose heads with a leading ">" are numbers, never cut or folded; the first column takes what is left."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
-    for number, head in enumerate(heads):
-        right = head.startswith(">")
-        name = _text(console, head.removeprefix(">"))
-        table.add_column(name, justify="right" if right else "left", no_wrap=bool(number), overflow="fold")
-    return table
-
-
-def _pairs(console: Console, lines: Iterable[tuple[str, str]], width: int | None = None) -> None:
-    """Nothing; writes names and sentences in two columns; a long sentence goes on below its own beginning."""
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2), pad_edge=False)
-    table.add_column(overflow="fold", min_width=width, max_width=40)
-    table.add_column(overflow="fold")
-    for name, sentence in lines:
-        cells: list[RenderableType] = [_text(console, name), _text(console, sentence)]
-        table.add_row(*cells)
-    console.print(table)
+    return row_key(row["name"], row["copies"]) if row["copies"] else str(row["name"])

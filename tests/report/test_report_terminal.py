@@ -11,7 +11,8 @@ from made import made_run, made_variants
 
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.score import score
-from cpubench.report.terminal import amount, points, show_list, show_score, spread
+from cpubench.report.listing import show_list
+from cpubench.report.terminal import amount, points, show_score, spread
 from cpubench.results.records import Missing, Run
 
 EVIL = "\x1b[31m[bold]red[/bold]\x07\r\u202e"
