@@ -60,7 +60,8 @@ def all_copies(ask: Any, target_ns: int, max_ops: int, each_ns: float) -> tuple[
 
 
 def calibrate(draft: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """{"sizes": {key: [ops, window_ns, ns per sample]}, "errors": {key: reason}, "prepare_ns"}."""
+    """{"sizes": {key: [ops, window_ns, ns of a sample with its hooks]}, "errors": {key: reason}, "prepare_ns",
+    "floor_ps"}."""
     began_ns = _native.now_ns()
     copies = pool.start(draft, folder, draft["seed"])
     sizes: dict[str, list[int]] = {}
@@ -77,23 +78,24 @@ def calibrate(draft: dict[str, Any], folder: Path) -> dict[str, Any]:
             else:
                 sizes[pool.key(variant)] = size
         pool.release(copies)
+        floor = floor_ps(copies)
     finally:
         copies.pool.close()
-    return {"sizes": sizes, "errors": errors, "prepare_ns": prepare_ns}
+    return {"sizes": sizes, "errors": errors, "prepare_ns": prepare_ns, "floor_ps": floor}
 
 
 def _size(copies: pool.Copies, variant: dict[str, Any], target_ns: int, each: dict[int, float]) -> list[int] | None:
     slot, max_ops = copies.slot(variant), copies.kernels[variant["kernel"]]["max_ops"]
+    last: list[dict[str, Any]] = []
 
     def batch(ops: int) -> int | None:
-        answers = pool.sample(
-            copies, {**variant, "groups": variant["groups"][:1]}, ops, 0, 10 * LIMIT_NS, 2 * target_ns
-        )
-        return answers[0]["elapsed_ns"] if answers else None
+        first = {**variant, "groups": variant["groups"][:1]}
+        last[:] = pool.sample(copies, first, ops, 0, 10 * LIMIT_NS, 2 * target_ns) or []
+        return last[0]["elapsed_ns"] if last else None
 
     def window(ops: int, window_ns: int) -> float | None:
-        answers = pool.sample(copies, variant, ops, window_ns, 10 * LIMIT_NS, 2 * window_ns)
-        return sum(a["elapsed_ns"] for a in answers) / sum(a["ops"] for a in answers) if answers else None
+        last[:] = pool.sample(copies, variant, ops, window_ns, 10 * LIMIT_NS, 2 * window_ns) or []
+        return sum(a["elapsed_ns"] for a in last) / sum(a["ops"] for a in last) if last else None
 
     if slot not in each or variant["copies"] == "1":
         one = one_copy(batch, target_ns, max_ops)
@@ -101,9 +103,30 @@ def _size(copies: pool.Copies, variant: dict[str, Any], target_ns: int, each: di
             return None
         each[slot] = one[1]
         if variant["copies"] == "1":
-            return [one[0], 0, round(one[0] * one[1])]
+            return [one[0], 0, round(_takes_ns(last) * one[0] / last[0]["ops"])]
     many = all_copies(window, target_ns, max_ops, each[slot])
-    return None if many is None else [many[0], many[1], many[1]]
+    return None if many is None else [many[0], many[1], _takes_ns(last)]
+
+
+def _takes_ns(answers: list[dict[str, Any]]) -> int:
+    """What a sample takes as a whole, with what its hooks do outside the clock."""
+    spans: list[int] = [max(a["t1_ns"] - a["t0_ns"], a["hook_ns"] + a["elapsed_ns"]) for a in answers]
+    return max(spans)
+
+
+def floor_ps(copies: pool.Copies) -> int:
+    """Picoseconds of an operation that does nothing: what the loop around every kernel's work costs at least.
+
+    0 where a copy was lost over it.
+    """
+    slot, ops, empty = len(copies.slots), 3_000_000, copies.kernels["test_work"]["number"]
+    try:
+        copies.pool.prepare(slot, empty, 0, 0, [(0, [copies.pool.seats[0][0]])])
+        taken: list[int] = [copies.pool.sample(slot, [0], ops, 0, LIMIT_NS)[0]["elapsed_ns"] for _ in range(5)]
+        copies.pool.release(slot)
+    except (OSError, _native.CopyLost):
+        return 0
+    return min(taken) * 1000 // ops
 
 
 if __name__ == "__main__":

@@ -51,7 +51,11 @@ def sized(plan: Plan, found: dict[str, Any]) -> Plan:
     each_ns = [found["sizes"][v.key][2] + SAMPLE_OVERHEAD_NS for v in variants]
     predicted = plan.samples * sum(each_ns) + found["prepare_ns"] + BLOCK_OVERHEAD_NS
     return msgspec.structs.replace(
-        plan, variants=variants, skipped=[*plan.skipped, *failed], predicted_pass_ns=round(predicted)
+        plan,
+        variants=variants,
+        skipped=[*plan.skipped, *failed],
+        predicted_pass_ns=round(predicted),
+        floor_ps=found["floor_ps"],
     )
 
 

@@ -83,6 +83,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     skipped: list[Missing]
     windows: list[Window]
     predicted_pass_ns: Count
+    floor_ps: Count = 0  # of an operation that does nothing; 0: not measured
 
 
 class Window(Struct, frozen=True, kw_only=True):

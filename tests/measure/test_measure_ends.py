@@ -44,7 +44,9 @@ class Children:
             Path(arguments[3]).write_text(json.dumps(block(plan, index)))
         else:
             sizes = {v.key: [1000, 0 if v.copies == "1" else 20_000_000, 20_000_000] for v in plan.variants}
-            Path(arguments[1]).write_text(json.dumps({"sizes": sizes, "errors": {}, "prepare_ns": 10**10}))
+            Path(arguments[1]).write_text(
+                json.dumps({"sizes": sizes, "errors": {}, "prepare_ns": 10**10, "floor_ps": 300})
+            )
 
 
 def block(plan, index):

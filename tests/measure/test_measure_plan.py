@@ -52,7 +52,12 @@ def test_a_budget_that_cannot_hold_eight_passes_is_refused_with_the_one_that_can
 
 def test_calibration_sizes_the_variants_and_names_those_that_failed(plan):
     first, second, *_ = plan.variants
-    found = {"sizes": {first.key: [7, 0, 20_000_000]}, "errors": {second.key: "it crashed"}, "prepare_ns": S}
+    found = {
+        "sizes": {first.key: [7, 0, 20_000_000]},
+        "errors": {second.key: "it crashed"},
+        "prepare_ns": S,
+        "floor_ps": 300,
+    }
     sized = planning.sized(plan, found)
     assert [(v.key, v.ops) for v in sized.variants] == [(first.key, 7)]
     assert sized.skipped == [Missing(second.key, "it crashed", scored=second.scored)]
@@ -61,7 +66,7 @@ def test_calibration_sizes_the_variants_and_names_those_that_failed(plan):
         == plan.samples * (20_000_000 + planning.SAMPLE_OVERHEAD_NS) + S + planning.BLOCK_OVERHEAD_NS
     )
     with pytest.raises(UsageError, match="it crashed"):
-        planning.sized(plan, {"sizes": {}, "errors": {first.key: "it crashed"}, "prepare_ns": S})
+        planning.sized(plan, {"sizes": {}, "errors": {first.key: "it crashed"}, "prepare_ns": S, "floor_ps": 300})
 
 
 def test_each_round_has_every_variant_once_in_an_order_of_its_own(plan):
