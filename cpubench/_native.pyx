@@ -28,6 +28,7 @@ cdef extern from *:
 
 cdef extern from "board.h" nogil:
     enum: CB_BLOCKING, CB_ISOLATE, CB_GROUP, CB_PAIR, CB_PARENT, CB_FILES, CB_HIDDEN, CB_STORAGE, CB_LATENCY
+    enum: CB_OWN, CB_SHELL
     enum: CB_SCORED, CB_STRICT, CB_HUGE, CB_SAME, CB_OTHER, CB_SIBLING, CB_OF_L1, CB_OF_L2, CB_OF_L3
     enum: CB_EACH_COUNT, CB_EACH_PAIR
     enum: CB_MAX_GROUP, CB_MAX_VARIANTS
@@ -95,7 +96,8 @@ cdef extern from "board.h" nogil:
 
 
 _FLAGS = {"blocking": CB_BLOCKING, "isolate": CB_ISOLATE, "group": CB_GROUP, "pair": CB_PAIR, "parent": CB_PARENT,
-          "files": CB_FILES, "hidden": CB_HIDDEN, "storage": CB_STORAGE, "latency": CB_LATENCY}
+          "files": CB_FILES, "hidden": CB_HIDDEN, "storage": CB_STORAGE, "latency": CB_LATENCY, "own": CB_OWN,
+          "shell": CB_SHELL}
 _PLACES = {0: "any", CB_SAME: "same", CB_OTHER: "other", CB_SIBLING: "sibling"}
 _EACH = {0: None, CB_EACH_COUNT: "count", CB_EACH_PAIR: "pair"}
 _RELATIVE = {0: None, CB_OF_L1: "L1", CB_OF_L2: "L2", CB_OF_L3: "L3"}
