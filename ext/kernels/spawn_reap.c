@@ -45,7 +45,7 @@ static int before(struct cb_ctx *ctx, uint64_t ops) {
         if (rc < 0) return cb_fail(ctx, "waitpid");
         ((pid_t *)ctx->state)[i] = WIFSTOPPED(status) ? ctx->peer : 0;
         ctx->peer = 0;
-        rc = WIFSTOPPED(status) ? 0 : (errno = WIFEXITED(status) ? WEXITSTATUS(status) : ENOMEM, cb_fail(ctx, "child"));
+        rc = WIFSTOPPED(status) ? 0 : (errno = WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD, cb_fail(ctx, "child"));
     }
     return rc;
 }

@@ -1,6 +1,6 @@
 /* pthread_create() of a thread that returns at once, and pthread_join(). It inherits the copy's affinity: it runs on the
  * same CPU, which it gets when the copy waits for it. glibc keeps the stack of an ended thread for the next one.
- * A process that ever had a thread stays slower (glibc's fork() and cancellation points lock from then on), so this one
+ * A process that ever had a thread has slower forks for ever (85 us in place of 71: glibc's locks then count), so this one
  * has no other kernel. */
 #include "../kernel.h"
 
