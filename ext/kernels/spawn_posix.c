@@ -8,11 +8,13 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define STRING_BYTES 64 /* "V0000=xx..x" with its NUL */
 
 /* The arena: the strings, then the pointers to them, the last of which is NULL. */
 static int prepare(struct cb_ctx *ctx) {
+    if (access(ctx->target, X_OK)) return cb_fail(ctx, "access");
     size_t n = ctx->value / STRING_BYTES;
     char *strings = cb_arena(ctx, ctx->value + (n + 1) * sizeof(char *), CB_BASE);
     if (!strings) return cb_fail(ctx, ctx->call);

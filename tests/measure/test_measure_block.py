@@ -139,7 +139,9 @@ def test_children_that_wait_for_their_end_are_gone_after_a_failure(tmp_path, how
         (one,) = copies.variants
         if how == "too many":
             assert pool.sample(copies, one, 5, 0, 10**10) is None
-            assert copies.errors == {"spawn_reap[child=64M]@1": "spawn_reap[child=64M]: before E2BIG: Argument list too long"}
+            assert copies.errors == {
+                "spawn_reap[child=64M]@1": "spawn_reap[child=64M]: before E2BIG: Argument list too long"
+            }
         else:
             killer = threading.Thread(target=kill_the_next, args=(before,))
             killer.start()
