@@ -15,6 +15,13 @@ cdef extern from *:
     #include <sys/prctl.h>
     #include <signal.h>
     #include <unistd.h>
+    #ifdef __GLIBC__
+    #define CB_TEXT_OF(x) #x
+    #define CB_TEXT(x) CB_TEXT_OF(x)
+    #define CB_LIBC "glibc " CB_TEXT(__GLIBC__) "." CB_TEXT(__GLIBC_MINOR__)
+    #else
+    #define CB_LIBC "not glibc"
+    #endif
     static int cb_die_with(int parent) {
         if (prctl(PR_SET_PDEATHSIG, SIGKILL)) return -errno;
         return getppid() == parent ? 0 : -ESRCH;
@@ -23,11 +30,13 @@ cdef extern from *:
     const char *CB_COMPILER
     const char *CB_FLAGS
     const char *CB_LINK
+    const char *CB_LIBC
     int cb_die_with(int parent) nogil
 
 
 cdef extern from "board.h" nogil:
     enum: CB_BLOCKING, CB_ISOLATE, CB_GROUP, CB_PAIR, CB_PARENT, CB_FILES, CB_HIDDEN, CB_STORAGE, CB_LATENCY
+    enum: CB_OWN, CB_SHELL
     enum: CB_SCORED, CB_STRICT, CB_HUGE, CB_SAME, CB_OTHER, CB_SIBLING, CB_OF_L1, CB_OF_L2, CB_OF_L3
     enum: CB_EACH_COUNT, CB_EACH_PAIR
     enum: CB_MAX_GROUP, CB_MAX_VARIANTS
@@ -95,12 +104,14 @@ cdef extern from "board.h" nogil:
 
 
 _FLAGS = {"blocking": CB_BLOCKING, "isolate": CB_ISOLATE, "group": CB_GROUP, "pair": CB_PAIR, "parent": CB_PARENT,
-          "files": CB_FILES, "hidden": CB_HIDDEN, "storage": CB_STORAGE, "latency": CB_LATENCY}
+          "files": CB_FILES, "hidden": CB_HIDDEN, "storage": CB_STORAGE, "latency": CB_LATENCY, "own": CB_OWN,
+          "shell": CB_SHELL}
 _PLACES = {0: "any", CB_SAME: "same", CB_OTHER: "other", CB_SIBLING: "sibling"}
 _EACH = {0: None, CB_EACH_COUNT: "count", CB_EACH_PAIR: "pair"}
 _RELATIVE = {0: None, CB_OF_L1: "L1", CB_OF_L2: "L2", CB_OF_L3: "L3"}
 
-BUILD = {"compiler": CB_COMPILER.decode(), "flags": CB_FLAGS.decode(), "link": CB_LINK.decode()}
+BUILD = {"compiler": CB_COMPILER.decode(), "flags": CB_FLAGS.decode(), "link": CB_LINK.decode(),
+         "libc": CB_LIBC.decode()}  # linked into the copies: posix_spawn() and pthread_create() are its
 
 
 class CopyLost(RuntimeError):

@@ -22,6 +22,8 @@ enum cb_flag {                /* of a kernel */
     CB_HIDDEN = 1 << 6,       /* for tests and self-tests: not listed, never planned */
     CB_STORAGE = 1 << 7,      /* works below ctx->dir_fd too, but on the disk of --workdir; shown, never scored */
     CB_LATENCY = 1 << 8,      /* stamps its operations itself: its time is ctx->stamped_ns; shown, never scored */
+    CB_OWN = 1 << 9,          /* runs in a process of its own, which no other kernel has made larger, or threaded */
+    CB_SHELL = 1 << 10,       /* executes /bin/sh, which the run file names with its hash */
 };
 enum cb_param_flag { CB_SCORED = 1 << 0, CB_STRICT = 1 << 1 /* measured in `strict` only */ };
 enum cb_pages { CB_BASE, CB_HUGE };

@@ -31,7 +31,7 @@ OPTIONS = {
     "TSAN_OPTIONS": "exitcode=9:halt_on_error=1",
 }
 VALGRIND = ["valgrind", "-q", "--error-exitcode=9", "--leak-check=full", "--track-fds=no", "--trace-children=no"]
-LARGEST_BYTES = 64 << 20  # larger values of a parameter run the same code, for minutes
+LARGEST_BYTES = 64 << 20  # larger values than this and the least of a kernel run the same code, for minutes
 
 
 def variants() -> list[tuple[dict, dict, list[str]]]:
@@ -41,9 +41,10 @@ def variants() -> list[tuple[dict, dict, list[str]]]:
     for kernel in _native.kernels(hidden=True):
         if kernel["name"] == "test_fault":
             continue
+        largest = max(LARGEST_BYTES, min(param["held_bytes"] for param in kernel["params"]))
         for param in kernel["params"]:
             groups = layout(cores, param["place"], param["threads"])
-            if groups and not param["relative"] and param["held_bytes"] <= LARGEST_BYTES:
+            if groups and not param["relative"] and param["held_bytes"] <= largest:
                 found.append((kernel, param, [str(cpu) for cpu in groups[0]]))
     return found
 
@@ -66,11 +67,12 @@ def main() -> int:
         for tool in tools:
             program = build(tool, folder)
             for kernel, param, cpus in variants():
-                if tool == "tsan" and "group" not in kernel["flags"]:
+                if tool == "tsan" and not {"group", "own"} & set(kernel["flags"]):
                     continue
                 files = folder / "files"
                 files.mkdir(exist_ok=True)
-                command = [program, "solo", kernel["name"], param["label"], "40", files, target, *cpus]
+                ops = str(min(40, kernel["max_ops"] or 40))
+                command = [program, "solo", kernel["name"], param["label"], ops, files, target, *cpus]
                 command = [*VALGRIND, *command] if tool == "valgrind" else command
                 done = subprocess.run(
                     command, env={**os.environ, **OPTIONS}, capture_output=True, text=True, check=False

@@ -16,6 +16,7 @@ from typing import Any
 from cpubench import _native
 from cpubench.host.idle import idle_usage
 from cpubench.measure import copies as pool
+from cpubench.measure import programs
 from cpubench.measure.inside import serve
 from cpubench.results.files import sealed
 
@@ -70,7 +71,7 @@ def add_sample(cell: dict[str, Any], number: int, answers: list[dict[str, Any]])
 
 
 def obtained(copies: pool.Copies, variant: dict[str, Any]) -> dict[str, Any]:
-    """What the variant really had: CPUs, page kind, file system, fairness, the proof of its work."""
+    """What the variant really had: CPUs, page kind, file system, shell, fairness, the proof of its work."""
     told = [copies.told.get(copies.slot(variant), {}).get(seat) for seat in copies.seats_of(variant)]
     had = [t for t in told if t]
     found: dict[str, Any] = {"cpus": variant["groups"]}
@@ -80,6 +81,8 @@ def obtained(copies: pool.Copies, variant: dict[str, Any]) -> dict[str, Any]:
         found |= copies.scratch
     if "storage" in variant["flags"]:
         found |= copies.storage
+    if "shell" in variant["flags"]:
+        found |= programs.shell()
     if "group" in variant["flags"]:
         found["thread_ops"] = [t["thread_ops"][: len(g)] for t, g in zip(had, variant["groups"], strict=False)]
     if had:

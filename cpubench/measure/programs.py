@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from pathlib import Path
 
 _BIN = Path(__file__).resolve().parent.parent / "_bin"
+SHELL = Path("/bin/sh")  # what kernels with the flag "shell" execute
 COPY = _BIN / "cpubench-copy"
 TARGET = _BIN / "cpubench-target"
 
@@ -24,3 +26,13 @@ def fault() -> str | None:
 def sha256(path: Path) -> str:
     """The SHA-256, in hex, of a program's file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@functools.cache
+def shell() -> dict[str, str]:
+    """The host's shell: the file behind its links, and its SHA-256; empty where there is none that can be read."""
+    try:
+        path = SHELL.resolve(strict=True)
+        return {"shell": str(path), "shell_sha256": sha256(path)}
+    except OSError:
+        return {}

@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -122,6 +123,52 @@ def test_threads_have_a_process_of_their_own():
     work, lock, two = variant(*WORK), variant("lock_mutex", "cs=200ns"), variant("lock_mutex", "cs=50ns")
     seats = [pool.seats_of(msgspec.to_builtins(v)) for v in (work, lock, two)]
     assert seats[0] != seats[1] == seats[2]
+
+
+def test_processes_start_from_one_that_no_other_kernel_has_changed():
+    """An arena of another kernel in it would be copied by each fork, a thread would slow them all."""
+    own = [variant("spawn_reap", "child=64M"), variant("spawn_thread", ""), variant("spawn_shell", "")]
+    parents = [variant(f"spawn_{name}", "rss=8M") for name in ("fork_exit", "fork_exec", "vfork_exec")]
+    work, *seats = [pool.seats_of(msgspec.to_builtins(v))[0] for v in (variant(*WORK), *own, *parents)]
+    assert len({work, *seats}) == 1 + len(own) + 1  # parents of one size are one process
+
+
+def test_a_shell_is_named_with_its_hash(tmp_path):
+    (cell,) = run_block(tmp_path, plan_of([variant("spawn_shell", "", ops=2)], samples=2)).cells
+    assert cell.error is None
+    assert cell.obtained["shell"] == os.path.realpath("/bin/sh")
+    assert cell.obtained["shell_sha256"] == programs.sha256(Path("/bin/sh"))
+
+
+@pytest.mark.parametrize("how", ["too many", "one is killed"])
+def test_children_that_wait_for_their_end_are_gone_after_a_failure(tmp_path, how):
+    reap = variant("spawn_reap", "child=64M", ops=1)
+    copies = pool.start({"variants": [msgspec.to_builtins(reap)], "llc_bytes": None}, tmp_path, 1)
+    try:
+        pool.prepare(copies)
+        before = set(children())
+        (one,) = copies.variants
+        if how == "too many":
+            assert pool.sample(copies, one, 5, 0, 10**10) is None
+            assert copies.errors == {
+                "spawn_reap[child=64M]@1": "spawn_reap[child=64M]: before E2BIG: Argument list too long"
+            }
+        else:
+            killer = threading.Thread(target=kill_the_next, args=(before,))
+            killer.start()
+            assert pool.sample(copies, one, 4, 0, 10**10) is None
+            killer.join()
+            assert "spawn_reap[child=64M]: " in copies.errors["spawn_reap[child=64M]@1"]
+        assert set(children()) == before
+    finally:
+        copies.pool.close()
+
+
+def kill_the_next(known):
+    """As the OOM killer does it, while the children touch their memory."""
+    while not (new := set(children()) - known):
+        time.sleep(0.001)
+    os.kill(new.pop(), signal.SIGKILL)
 
 
 def test_an_idle_copy_that_ends_is_not_the_fault_of_the_variant_at_work(tmp_path):

@@ -36,7 +36,8 @@ def test_standard_adds_shown_values_with_one_copy_and_strict_the_dearest():
     shown = set(standard) - set(quick)
     assert all(key.endswith("@1") and not standard[key].scored for key in shown)
     assert {"spawn_fork_exec[rss=8M]@1", "lock_mutex[cs=200ns,threads=4]@1", "mem_chase[set=L2/2]@1"} <= shown
-    assert set(strict) - set(standard) == {"spawn_fork_exec[rss=1G]@1"}
+    dearest = {f"spawn_{name}[rss=1G]@1" for name in ("fork_exit", "fork_exec", "vfork_exec")}
+    assert set(strict) - set(standard) == dearest
 
 
 def test_cpus_copies_exist_where_smt_is_on_and_only_for_plain_kernels():
@@ -104,6 +105,12 @@ def test_what_copies_share_is_counted_once():
     assert [v.copies for v in variants] == ["1", "cores"]
     assert held_bytes(variants) == 2 * (256 << 20)
     assert fit(variants, None) == (variants, [])
+
+
+def test_parents_of_one_size_are_counted_once_and_the_children_of_a_reap_besides():
+    spawn = [v for v in planned(host(cores=2))[0].values() if v.family == "spawn"]
+    children, environment = 4 * (64 << 20), 8 << 10
+    assert held_bytes(spawn) == 2 * ((384 << 20) + children + environment)
 
 
 @pytest.mark.parametrize(

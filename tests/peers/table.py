@@ -13,7 +13,13 @@ from cpubench.measure import programs
 
 # After operations and CPUs, from the parameter's value and a folder on tmpfs.
 ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
+    "spawn_fork_exit": lambda value, folder: [value],
     "spawn_fork_exec": lambda value, folder: [value, programs.TARGET],
+    "spawn_vfork_exec": lambda value, folder: [value, programs.TARGET],
+    "spawn_posix": lambda value, folder: [value, programs.TARGET],
+    "spawn_thread": lambda value, folder: [],
+    "spawn_reap": lambda value, folder: [value],
+    "spawn_shell": lambda value, folder: [],
     "file_create": lambda value, folder: [folder],
     "switch_pipe": lambda value, folder: [],
     "lock_mutex": lambda value, folder: [value],
