@@ -28,7 +28,8 @@ void *cb_arena(struct cb_ctx *ctx, size_t bytes, enum cb_pages pages) {
     size_t page = pages == CB_HUGE ? HUGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
     size_t size = (bytes + page - 1) / page * page, mapped = size + 2 * page;
     if (ctx->narenas == CB_MAX_ARENAS) return errno = E2BIG, ctx->call = "cb_arena", NULL;
-    char *map = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int shared = pages == CB_SHARED ? MAP_SHARED : MAP_PRIVATE;
+    char *map = mmap(NULL, mapped, PROT_NONE, shared | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) return ctx->call = "mmap", NULL;
     char *at = (char *)(((uintptr_t)map + page) / page * page);
     if (mprotect(at, size, PROT_READ | PROT_WRITE)) {

@@ -26,7 +26,7 @@ enum cb_flag {                /* of a kernel */
     CB_SHELL = 1 << 10,       /* executes /bin/sh, which the run file names with its hash */
 };
 enum cb_param_flag { CB_SCORED = 1 << 0, CB_STRICT = 1 << 1 /* measured in `strict` only */ };
-enum cb_pages { CB_BASE, CB_HUGE };
+enum cb_pages { CB_BASE, CB_HUGE, CB_SHARED }; /* shared: base pages that processes forked later write to as well */
 enum cb_place { CB_ANY, CB_SAME, CB_OTHER, CB_SIBLING }; /* of the second process of a pair */
 enum cb_each { CB_ONE, CB_EACH_COUNT, CB_EACH_PAIR }; /* measured for many numbers of threads, or pairs of CPUs */
 enum cb_relative { CB_ABSOLUTE, CB_OF_L1, CB_OF_L2, CB_OF_L3 };

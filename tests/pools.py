@@ -84,8 +84,7 @@ def rig(variants: list[tuple[str, str]], folder: Path, copies: int | None = 1) -
 
 def enough_ops(made: Rig, variant: tuple[str, str], target_ns: int) -> int:
     """Operations that last about ``target_ns`` in one batch, as a run finds them."""
-    most = KERNELS[variant[0]]["max_ops"]
-    found = one_copy(lambda ops: round(made.ns(variant, ops) * ops), target_ns, most)
+    found = one_copy(lambda ops: round(made.ns(variant, ops) * ops), target_ns, KERNELS[variant[0]]["max_ops"])
     assert found
     return found[0]
 

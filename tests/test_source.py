@@ -52,6 +52,11 @@ def test_work_that_changed_has_a_new_version():
     assert before == now
 
 
+def test_the_documented_kernel_is_one_of_the_suite():
+    (shown,) = re.findall(r"```c\n(.*?)```", (ROOT / "docs" / "adding-a-kernel.md").read_text(), flags=re.S)
+    assert shown in [path.read_text() for path in SOURCES]
+
+
 def test_python_files_are_short():
     files = [
         *(ROOT / "cpubench").rglob("*.py"),

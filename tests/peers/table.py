@@ -22,13 +22,19 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
     "spawn_shell": lambda value, folder: [],
     "file_create": lambda value, folder: [folder],
     "switch_pipe": lambda value, folder: [],
+    "switch_futex": lambda value, folder: [],
+    "switch_unix": lambda value, folder: [],
+    "switch_yield": lambda value, folder: [],
+    "switch_wake": lambda value, folder: [],
+    "switch_signal": lambda value, folder: [],
     "lock_mutex": lambda value, folder: [value],
     "mem_chase": lambda value, folder: [value],
     "test_work": lambda value, folder: [value],
 }
 # Untimed operations before a kernel's sample, as many as in its peer; else a tenth of the sample's.
 WARM_OPS: dict[str, Callable[[int], int]] = {"mem_chase": lambda value: value // 64}
-REST_S = {"switch_pipe": 0.2}  # between them and the sample, as in its peer, which says why
+# Between them and the sample, as in the peer; that of switch_pipe says why.
+REST_S = {"switch_pipe": 0.2, "switch_futex": 0.2, "switch_unix": 0.2, "switch_wake": 0.2}
 MULTIPLE_OF = {"file_create": 64}  # of a sample's operations: any two samples write the same sizes
 
 
