@@ -1,6 +1,7 @@
 """What the peers are told, which established tools do the same work, and why a figure may differ.
 
-A new kernel needs ``<kernel>.c`` beside this file and a line in ``ARGUMENTS``.
+A new kernel needs ``<kernel>.c`` beside this file and a line in ``ARGUMENTS``. The peer of ``file_x`` also
+serves ``storage_x``, for which the folder must be on the disk.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from typing import Any, NamedTuple
 
 from cpubench.measure import programs
 
-# After operations and CPUs, from the parameter's value and a folder on tmpfs.
+FILES = ("file_create", "file_rewrite", "file_stat", "file_open_read", "file_walk", "file_tree_copy",
+         "file_tree_delete", "file_tempdir")  # fmt: skip
+# After operations and CPUs, from the parameter's value and a folder.
 ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
     "spawn_fork_exec": lambda value, folder: [value, programs.TARGET],
-    "file_create": lambda value, folder: [folder],
+    **{name: lambda value, folder: [folder, value] for name in (*FILES, "storage_fsync")},
+    **{name.replace("file", "storage", 1): lambda value, folder: [folder, value] for name in FILES},
     "switch_pipe": lambda value, folder: [],
     "lock_mutex": lambda value, folder: [value],
     "mem_chase": lambda value, folder: [value],
@@ -23,7 +27,8 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
 # Untimed operations before a kernel's sample, as many as in its peer; else a tenth of the sample's.
 WARM_OPS: dict[str, Callable[[int], int]] = {"mem_chase": lambda value: value // 64}
 REST_S = {"switch_pipe": 0.2}  # between them and the sample, as in its peer, which says why
-MULTIPLE_OF = {"file_create": 64}  # of a sample's operations: any two samples write the same sizes
+# Of a sample's operations: any two samples write the same sizes.
+MULTIPLE_OF = {f"{family}_{name}": 64 for family in ("file", "storage") for name in ("create", "rewrite")}
 
 
 class Tool(NamedTuple):
@@ -57,6 +62,4 @@ class Explanation(NamedTuple):
     more: tuple[Any, ...]  # what it is told besides
 
 
-EXPLAINED: dict[str, Explanation] = {
-    "file_create": Explanation("the kernel's 64 sizes are 15002 bytes in the mean; a peer with 64 sizes", (64,)),
-}
+EXPLAINED: dict[str, Explanation] = {}
