@@ -108,6 +108,41 @@ int cb_group_start(struct cb_ctx *, struct cb_group *, cb_body *); /* pins each 
 void cb_group_open(struct cb_group *); /* the other threads run the body; a thread may still be in it from before */
 void cb_group_stop(struct cb_group *); /* and all are joined */
 
+/* files.c: small files, the same on every host */
+#define CB_SIZES 64
+#define CB_PIECE 2048 /* bytes of a write: what agents' tools were seen to use */
+#define CB_PATH 60
+#define CB_NEW_FILE (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
+extern const uint32_t cb_sizes[CB_SIZES];
+int cb_write(struct cb_ctx *, int fd, const void *piece, size_t bytes); /* CB_PIECE bytes at a time, over and over */
+int cb_close(struct cb_ctx *, int fd, int rc);                          /* rc, or -errno where only closing failed */
+
+/* files.c: trees of them. Folder i lies in folder (i - 1) / 3, file i in folder i / 10: 400 files lie in 40 folders on 4
+ * levels, 3,000 in 300 on 6, the first of which is the tree's root. */
+#define CB_TREE_FILES 10 /* in a folder */
+uint32_t cb_tree_size(uint64_t file);
+void cb_tree_path(char out[CB_PATH], const char *root, uint64_t file, const char *kind);
+int cb_tree_make(struct cb_ctx *, const char *root, uint64_t files, int filled); /* or holes of the same sizes */
+uint64_t cb_tree_bytes(uint64_t files);
+struct cb_name { char path[CB_PATH]; uint32_t file; }; /* one cache line */
+void cb_tree_names(struct cb_name *out, const char *root, uint64_t files); /* in a random order that is always the same */
+static inline uint64_t cb_tree_word(uint64_t file, uint64_t word) { /* the content, as 64-bit words */
+    return (file << 32) + word % (CB_PIECE / sizeof(uint64_t));
+}
+
+/* tree.c: a variant's own folder, and what is done to the trees in it */
+#define CB_TREE_DEPTH 9 /* folders inside each other */
+enum cb_tree_job { CB_WALK, CB_COPY, CB_DELETE };
+struct cb_tree {
+    char root[24];                  /* the variant's folder, below dir_fd */
+    uint64_t files, folders, bytes; /* that the last job met */
+    _Alignas(CB_LINE) char data[64 << 10], entries[CB_TREE_DEPTH][32 << 10]; /* 32 KiB: as readdir() of glibc has */
+};
+static inline struct cb_tree *cb_tree(struct cb_ctx *ctx) { return ctx->arenas[0].at; }
+int cb_tree_start(struct cb_ctx *); /* the first arena, and an empty folder */
+int cb_tree_job(struct cb_ctx *, enum cb_tree_job, const char *from, const char *to, uint64_t files); /* a whole tree */
+int cb_tree_end(struct cb_ctx *);   /* the folder and all that is in it are gone; the arenas too */
+
 /* measure.c: nanoseconds, for latency kernels alone */
 uint64_t cb_stamp(void);
 

@@ -82,6 +82,11 @@ def rig(variants: list[tuple[str, str]], folder: Path, copies: int | None = 1) -
         made.pool.close()
 
 
+def at_most(variant: tuple[str, str], ops: int) -> int:
+    """That many operations, or as many as a batch of the kernel may have."""
+    return min(ops, KERNELS[variant[0]]["max_ops"] or ops)
+
+
 def enough_ops(made: Rig, variant: tuple[str, str], target_ns: int) -> int:
     """Operations that last about ``target_ns`` in one batch, as a run finds them."""
     found = one_copy(lambda ops: round(made.ns(variant, ops) * ops), target_ns, KERNELS[variant[0]]["max_ops"])

@@ -17,7 +17,8 @@ from cpubench.host.layout import layout
 from cpubench.host.topology import read_topology
 
 EXT = Path(__file__).resolve().parent.parent / "ext"
-PROGRAM = [EXT / name for name in ("copy.c", "arena.c", "group.c", "measure.c", "process.c", "work.c", "registry.c")]
+SOURCES = ("copy", "arena", "files", "group", "measure", "process", "tree", "work", "registry")
+PROGRAM = [EXT / f"{name}.c" for name in SOURCES]
 FLAGS = ["-g", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread"]
 TOOLS = {
     "asan+ubsan": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"],

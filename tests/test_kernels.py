@@ -11,7 +11,7 @@ from statistics import median
 
 import numpy as np
 import pytest
-from pools import CORES, KERNELS, LISTED, children, enough_ops, groups_of, lived, param, rig
+from pools import CORES, KERNELS, LISTED, at_most, children, enough_ops, groups_of, lived, param, rig
 
 from cpubench.measure import programs
 
@@ -76,15 +76,16 @@ def test_names_families_and_documents_are_complete():
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
 def test_time_grows_with_the_operations(everything, variant):
-    few, most = enough_ops(everything, variant, TARGET_NS // 4), KERNELS[variant[0]]["max_ops"]
-    few = min(few, max(1, most // 4)) if most else few
+    many = at_most(variant, 4 * enough_ops(everything, variant, TARGET_NS // 4))
+    few = max(1, many // 4)
 
     def growth():
-        pairs = [(everything.ns(variant, few), everything.ns(variant, 4 * few)) for _ in range(9)]
+        pairs = [(everything.ns(variant, few), everything.ns(variant, many)) for _ in range(9)]
         # The least of each: on a busy machine the longer batch is interrupted more often, and not longer by its work.
-        return 4 * min(more for _, more in pairs) / min(less for less, _ in pairs)
+        return many / few * min(more for _, more in pairs) / min(less for less, _ in pairs)
 
-    comes_between(2.5, growth, 6.5)
+    assert many >= 2 * few
+    comes_between(2.5 / 4 * many / few, growth, 6.5 / 4 * many / few)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=IDS)
@@ -120,7 +121,8 @@ def pairs(made, others, variant):
 
 def after_others(made, others, variant, ops):
     for other in others:
-        made.sample(other, 20_000 if other[0] == CHASE else 20, copies=1)
+        few = 1 if KERNELS[other[0]]["max_ops"] else 20
+        made.sample(other, 20_000 if other[0] == CHASE else few, copies=1)
     return made.ns(variant, ops)
 
 
@@ -157,8 +159,7 @@ def test_the_work_was_done_and_nothing_leaks(tmp_path, variant):
         tolds = []
         for turn in range(4):
             made.prepare(variant)
-            most = KERNELS[variant[0]]["max_ops"] or 70
-            ops = [min(n, most) for n in (3, 5, 70)]
+            ops = [at_most(variant, n) for n in (3, 5, 70)]
             for n in ops:
                 made.sample(variant, n)
             tolds.append(made.release(variant)[0])

@@ -1,6 +1,7 @@
 """What the peers are told, which established tools do the same work, and why a figure may differ.
 
-A new kernel needs ``<kernel>.c`` beside this file and a line in ``ARGUMENTS``.
+A new kernel needs ``<kernel>.c`` beside this file and a line in ``ARGUMENTS``. The peer of ``file_x`` also
+serves ``storage_x``, for which the folder must be on the disk.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any, NamedTuple
 
 from cpubench.measure import programs
 
-# After operations and CPUs, from the parameter's value and a folder on tmpfs.
+FILES = ("file_create", "file_rewrite", "file_stat", "file_open_read", "file_walk", "file_tree_copy",
+         "file_tree_delete", "file_tempdir")  # fmt: skip
+# After operations and CPUs, from the parameter's value and a folder.
 ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
     "spawn_fork_exit": lambda value, folder: [value],
     "spawn_fork_exec": lambda value, folder: [value, programs.TARGET],
@@ -20,7 +23,7 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
     "spawn_thread": lambda value, folder: [],
     "spawn_reap": lambda value, folder: [value],
     "spawn_shell": lambda value, folder: [],
-    "file_create": lambda value, folder: [folder],
+    **{name: lambda value, folder: [folder, value] for name in (*FILES, "storage_fsync")},
     "switch_pipe": lambda value, folder: [],
     "switch_futex": lambda value, folder: [],
     "switch_unix": lambda value, folder: [],
@@ -35,7 +38,8 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
 WARM_OPS: dict[str, Callable[[int], int]] = {"mem_chase": lambda value: value // 64}
 # Between them and the sample, as in the peer; that of switch_pipe says why.
 REST_S = {"switch_pipe": 0.2, "switch_futex": 0.2, "switch_unix": 0.2, "switch_wake": 0.2}
-MULTIPLE_OF = {"file_create": 64}  # of a sample's operations: any two samples write the same sizes
+# Of a sample's operations: any two samples write the same sizes.
+MULTIPLE_OF = {"file_create": 64, "file_rewrite": 64}
 
 
 class Tool(NamedTuple):
@@ -69,6 +73,4 @@ class Explanation(NamedTuple):
     more: tuple[Any, ...]  # what it is told besides
 
 
-EXPLAINED: dict[str, Explanation] = {
-    "file_create": Explanation("the kernel's 64 sizes are 15002 bytes in the mean; a peer with 64 sizes", (64,)),
-}
+EXPLAINED: dict[str, Explanation] = {}
