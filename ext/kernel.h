@@ -106,6 +106,8 @@ struct cb_group;
 size_t cb_group_bytes(void);
 int cb_group_start(struct cb_ctx *, struct cb_group *, cb_body *); /* pins each thread to its CPU and reads it back */
 void cb_group_open(struct cb_group *); /* the other threads run the body; a thread may still be in it from before */
+void cb_group_run(struct cb_group *, uint64_t ops); /* all threads begin the body together, and have left it on return */
+uint64_t cb_group_take(struct cb_group *); /* how many of these ops this thread does next; 0: none is left */
 void cb_group_stop(struct cb_group *); /* and all are joined */
 
 /* files.c: small files, the same on every host */

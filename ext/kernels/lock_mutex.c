@@ -7,9 +7,10 @@
 #define SEED 1
 #define CS(name, ns, n, bits) {.label = "cs=" name, .value = ns, .flags = bits, .threads = n}
 
+/* In one line, as a program's own struct is: with the data in a second one an operation took 3 % longer. */
 struct lock {
     _Alignas(CB_LINE) pthread_mutex_t mutex;
-    _Alignas(CB_LINE) uint64_t left, x; /* both under the mutex */
+    uint64_t left, x; /* both under the mutex */
 };
 
 static struct cb_group *group_of(struct cb_ctx *ctx) { return ctx->arenas[1].at; }
@@ -65,16 +66,15 @@ static int release(struct cb_ctx *ctx) {
     return wrong ? errno = EBADE, cb_fail(ctx, "checksum") : 0;
 }
 
-const struct cb_kernel cb_kernel_lock_mutex = {
-    .name = "lock_mutex",
-    .family = "lock",
+#define MUTEX \
+    .family = "lock", .unit = "critical section", .version = 2, .flags = CB_BLOCKING | CB_GROUP, \
+    .prepare = prepare, .run = run, .release = release
+
+const struct cb_kernel cb_kernel_lock_mutex = {MUTEX, .name = "lock_mutex",
     .doc = "One lock, critical section and unlock of a default pthread mutex that all threads of the group want at once.",
-    .unit = "critical section",
-    .version = 1,
-    .flags = CB_BLOCKING | CB_GROUP,
     .params = (const struct cb_param[]){
-        CS("50ns", 50, 2, 0), CS("200ns", 200, 2, CB_SCORED), CS("2us", 2000, 2, 0), CS("200ns,threads=4", 200, 4, 0), {0}},
-    .prepare = prepare,
-    .run = run,
-    .release = release,
-};
+        CS("50ns", 50, 2, 0), CS("200ns", 200, 2, CB_SCORED), CS("2us", 2000, 2, 0), CS("200ns,threads=4", 200, 4, 0), {0}}};
+
+const struct cb_kernel cb_kernel_lock_all = {MUTEX, .name = "lock_all",
+    .doc = "One lock, critical section of 200 ns and unlock of one default pthread mutex that N threads want at once.",
+    .params = (const struct cb_param[]){{.label = "threads=N", .value = 200, .threads = 2, .each = CB_EACH_COUNT}, {0}}};
