@@ -39,11 +39,12 @@ class Rig:
     """A pool that holds some variants, one copy each unless all are asked for."""
 
     def __init__(self, variants: list[tuple[str, str]], folder: Path, copies: int | None = 1) -> None:
-        seats: dict[tuple[int, int, bool], int] = {}
+        seats: dict[tuple[int, int, str], int] = {}
         self.placed: dict[tuple[str, str], list[tuple[int, list[int]]]] = {}
         for kernel, label in variants:
             groups = groups_of(kernel, label)[:copies]
-            one = {"value": param(kernel, label)[1]["value"], "flags": KERNELS[kernel]["flags"], "groups": groups}
+            one = {"kernel": kernel, "value": param(kernel, label)[1]["value"], "groups": groups}
+            one |= {"flags": KERNELS[kernel]["flags"]}
             for place, group in zip(seats_of(one), groups, strict=True):
                 self.placed.setdefault((kernel, label), []).append((seats.setdefault(place, len(seats)), group))
         where = [(cpu, touched) for cpu, touched, _ in seats]
@@ -83,7 +84,8 @@ def rig(variants: list[tuple[str, str]], folder: Path, copies: int | None = 1) -
 
 def enough_ops(made: Rig, variant: tuple[str, str], target_ns: int) -> int:
     """Operations that last about ``target_ns`` in one batch, as a run finds them."""
-    found = one_copy(lambda ops: round(made.ns(variant, ops) * ops), target_ns, 0)
+    most = KERNELS[variant[0]]["max_ops"]
+    found = one_copy(lambda ops: round(made.ns(variant, ops) * ops), target_ns, most)
     assert found
     return found[0]
 

@@ -17,7 +17,7 @@ from cpubench.results.names import row_key, row_name
 
 Variant = dict[str, Any]  # of plan.json
 Answer = dict[str, Any]  # of one copy: _native.Pool.sample
-Seat = tuple[int, int, bool]  # CPU, touched bytes, whether for kernels with threads
+Seat = tuple[int, int, str]  # CPU, touched bytes, whom it is for: "" is for most
 
 
 @dataclass
@@ -51,11 +51,13 @@ class Copies:
 
 
 def seats_of(variant: Variant) -> list[Seat]:
-    """The seat of each copy. Spawn kernels run in a process of known size. Threads have a process of their own, since
-    one that has more than one thread counts references at every read and write of a file (``fdget()``), and its
-    mappings are flushed on every CPU: others would be slower there."""
-    touched = variant["value"] if "parent" in variant["flags"] else 0
-    return [(group[0], touched, "group" in variant["flags"]) for group in variant["groups"]]
+    """The seat of each copy. Spawn kernels run in a process of known size, of theirs alone where it is not ``value``.
+    Threads have a process of their own, since one that has more than one thread counts references at every read and
+    write of a file (``fdget()``), and its mappings are flushed on every CPU: others would be slower there."""
+    flags = variant["flags"]
+    touched = variant["value"] if "parent" in flags else 0
+    whose = variant["kernel"] if "own" in flags else "group" if "group" in flags else ""
+    return [(group[0], touched, whose) for group in variant["groups"]]
 
 
 def key(variant: Variant) -> str:
