@@ -36,7 +36,7 @@ cdef extern from *:
 
 cdef extern from "board.h" nogil:
     enum: CB_BLOCKING, CB_ISOLATE, CB_GROUP, CB_PAIR, CB_PARENT, CB_FILES, CB_HIDDEN, CB_STORAGE, CB_LATENCY
-    enum: CB_OWN, CB_SHELL
+    enum: CB_OWN, CB_SHELL, CB_BY_PAGE, CB_PAGES
     enum: CB_SCORED, CB_STRICT, CB_HUGE, CB_SAME, CB_OTHER, CB_SIBLING, CB_OF_L1, CB_OF_L2, CB_OF_L3
     enum: CB_EACH_COUNT, CB_EACH_PAIR
     enum: CB_MAX_GROUP, CB_MAX_VARIANTS
@@ -55,6 +55,7 @@ cdef extern from "board.h" nogil:
         const char *family
         const char *doc
         const char *unit
+        const char *instructions
         uint32_t version, flags
         const cb_param *params
         uint64_t max_ops
@@ -105,7 +106,7 @@ cdef extern from "board.h" nogil:
 
 _FLAGS = {"blocking": CB_BLOCKING, "isolate": CB_ISOLATE, "group": CB_GROUP, "pair": CB_PAIR, "parent": CB_PARENT,
           "files": CB_FILES, "hidden": CB_HIDDEN, "storage": CB_STORAGE, "latency": CB_LATENCY, "own": CB_OWN,
-          "shell": CB_SHELL}
+          "shell": CB_SHELL, "by_page": CB_BY_PAGE}
 _PLACES = {0: "any", CB_SAME: "same", CB_OTHER: "other", CB_SIBLING: "sibling"}
 _EACH = {0: None, CB_EACH_COUNT: "count", CB_EACH_PAIR: "pair"}
 _RELATIVE = {0: None, CB_OF_L1: "L1", CB_OF_L2: "L2", CB_OF_L3: "L3"}
@@ -158,6 +159,7 @@ def kernels(bint hidden=False) -> list:
     cdef const cb_kernel *k
     cdef const cb_param *p
     found = []
+    larger = os.sysconf("SC_PAGESIZE") // 4096
     for i in range(cb_kernel_count):
         k = cb_kernels[i]
         if k.flags & CB_HIDDEN and not hidden:
@@ -165,13 +167,16 @@ def kernels(bint hidden=False) -> list:
         params = []
         p = k.params
         while p.label != NULL:
-            params.append({"label": p.label.decode(), "value": p.value, "held_bytes": p.held_bytes,
+            params.append({"label": p.label.decode(), "value": p.value,
+                           "held_bytes": p.held_bytes * (larger if p.flags & CB_PAGES else 1),
                            "scored": bool(p.flags & CB_SCORED and not k.flags & (CB_STORAGE | CB_LATENCY)), "strict": bool(p.flags & CB_STRICT),
                            "huge": p.pages == CB_HUGE, "place": _PLACES[p.place], "relative": _RELATIVE[p.relative],
                            "threads": p.threads or 1, "each": _EACH[p.each]})
             p += 1
         found.append({"name": k.name.decode(), "family": k.family.decode(), "doc": k.doc.decode(),
-                      "unit": k.unit.decode(), "version": k.version, "max_ops": k.max_ops, "number": i,
+                      "unit": k.unit.decode(), "version": k.version, "number": i,
+                      "max_ops": k.max_ops // (larger if k.flags & CB_BY_PAGE else 1),
+                      "instructions": None if k.instructions == NULL else k.instructions.decode(),
                       "hooks": k.before != NULL or k.after != NULL,
                       "flags": [name for name, bit in _FLAGS.items() if k.flags & bit], "params": params})
     return found

@@ -94,23 +94,23 @@ static uint64_t unmix(const struct mixer *m, uint64_t x) {
     return x ^ x >> m->shift;
 }
 
-uint64_t cb_cycle_at(uint64_t lines, uint64_t seed, uint64_t i) {
-    struct mixer m = mixer(lines, seed);
+uint64_t cb_cycle_at(uint64_t n, uint64_t seed, uint64_t i) {
+    struct mixer m = mixer(n, seed);
     return mix(&m, i & m.mask);
 }
 
-void cb_cycle(void *base, uint64_t lines, uint64_t seed) {
-    struct mixer m = mixer(lines, seed);
-    for (uint64_t i = 0; i < lines; i++) {
-        char *next = (char *)base + CB_LINE * mix(&m, (unmix(&m, i) + 1) & m.mask);
-        memcpy((char *)base + CB_LINE * i, &next, sizeof next);
+void cb_cycle_of(void *base, uint64_t n, size_t stride, uint64_t seed) {
+    struct mixer m = mixer(n, seed);
+    for (uint64_t i = 0; i < n; i++) {
+        char *next = (char *)base + cb_cycle_offset(n, stride, mix(&m, (unmix(&m, i) + 1) & m.mask));
+        memcpy((char *)base + cb_cycle_offset(n, stride, i), &next, sizeof next);
     }
 }
 
 /* Prefetches by addresses that depend on no load: nobody waits for one, so that 32 MiB take 4 ms where loads of the same
  * addresses took 24 and a chase 80; and the lines arrive in the order in which a chase visits them. */
-void cb_cycle_lap(const void *base, uint64_t lines, uint64_t seed, uint64_t from) {
-    struct mixer m = mixer(lines, seed);
-    for (uint64_t i = 0; i < lines; i++)
-        __builtin_prefetch((const char *)base + CB_LINE * mix(&m, (from + i) & m.mask));
+void cb_cycle_lap_of(const void *base, uint64_t n, size_t stride, uint64_t seed, uint64_t from) {
+    struct mixer m = mixer(n, seed);
+    for (uint64_t i = 0; i < n; i++)
+        __builtin_prefetch((const char *)base + cb_cycle_offset(n, stride, mix(&m, (from + i) & m.mask)));
 }

@@ -24,8 +24,13 @@ enum cb_flag {                /* of a kernel */
     CB_LATENCY = 1 << 8,      /* stamps its operations itself: its time is ctx->stamped_ns; shown, never scored */
     CB_OWN = 1 << 9,          /* runs in a process of its own, which no other kernel has made larger, or threaded */
     CB_SHELL = 1 << 10,       /* executes /bin/sh, which the run file names with its hash */
+    CB_BY_PAGE = 1 << 11,     /* an operation is a base page: max_ops counts pages of 4 KiB, or as many bytes of larger ones */
 };
-enum cb_param_flag { CB_SCORED = 1 << 0, CB_STRICT = 1 << 1 /* measured in `strict` only */ };
+enum cb_param_flag {
+    CB_SCORED = 1 << 0,
+    CB_STRICT = 1 << 1, /* measured in `strict` only */
+    CB_PAGES = 1 << 2,  /* held_bytes are those of 4 KiB pages, and as many more where base pages are larger */
+};
 enum cb_pages { CB_BASE, CB_HUGE, CB_SHARED }; /* shared: base pages that processes forked later write to as well */
 enum cb_place { CB_ANY, CB_SAME, CB_OTHER, CB_SIBLING }; /* of the second process of a pair */
 enum cb_each { CB_ONE, CB_EACH_COUNT, CB_EACH_PAIR }; /* measured for many numbers of threads, or pairs of CPUs */
@@ -68,6 +73,7 @@ struct cb_kernel {
     const char *name, *family;
     const char *doc;   /* one sentence: what one operation is */
     const char *unit;  /* its noun: "round trip" */
+    const char *instructions; /* with which it moves data, where that could differ between builds; else NULL */
     uint32_t version;  /* raised with every change of the work: different versions are never compared */
     uint32_t flags;
     const struct cb_param *params;
@@ -88,9 +94,19 @@ const struct cb_kernel *cb_find(const char *name);
 /* arena.c */
 void *cb_arena(struct cb_ctx *, size_t bytes, enum cb_pages); /* zeroed, touched; NULL: errno is set, ctx->call too */
 void cb_arena_free(struct cb_ctx *);
-void cb_cycle(void *base, uint64_t lines, uint64_t seed); /* lines: a power of two; each line points to the next */
-uint64_t cb_cycle_at(uint64_t lines, uint64_t seed, uint64_t i); /* the line that is visited i-th */
-void cb_cycle_lap(const void *base, uint64_t lines, uint64_t seed, uint64_t from); /* all lines, from the from-th on */
+/* Cycles through n lines, a power of two, one in each stride of `stride` bytes: the i-th of n lies i/n of the way into its
+ * stride, so that lines of pages spread over all cache sets, on contiguous memory evenly. */
+void cb_cycle_of(void *base, uint64_t n, size_t stride, uint64_t seed); /* each points to the next */
+void cb_cycle_lap_of(const void *base, uint64_t n, size_t stride, uint64_t seed, uint64_t from); /* from the from-th on */
+uint64_t cb_cycle_at(uint64_t n, uint64_t seed, uint64_t i); /* the one that is visited i-th */
+
+static inline size_t cb_cycle_offset(uint64_t n, size_t stride, uint64_t i) {
+    return i * stride + (i * (stride / CB_LINE) >> __builtin_ctzll(n)) * CB_LINE;
+}
+static inline void cb_cycle(void *base, uint64_t lines, uint64_t seed) { cb_cycle_of(base, lines, CB_LINE, seed); }
+static inline void cb_cycle_lap(const void *base, uint64_t lines, uint64_t seed, uint64_t from) {
+    cb_cycle_lap_of(base, lines, CB_LINE, seed, from);
+}
 
 /* process.c */
 int cb_fail(struct cb_ctx *, const char *call);      /* -errno (never 0), with the call's name kept */
@@ -98,6 +114,7 @@ int cb_pin(int cpu);                                 /* pins this thread and rea
 int cb_reap(struct cb_ctx *, pid_t, int *status);    /* waitpid through EINTR; 0 or -errno */
 int cb_peer_start(struct cb_ctx *, void (*body)(struct cb_ctx *)); /* a process on the last of ctx->cpus, pinned */
 int cb_peer_stop(struct cb_ctx *);                   /* killed and reaped; also where none was started */
+uint64_t cb_faults(void);                            /* page faults of this thread so far that needed no disk */
 void cb_settle(void);                                /* for `warm`: until what other kernels freed is really freed */
 
 /* group.c: threads 1.. of a group wait at a gate on cores of their own; thread 0 is the copy itself */
@@ -164,6 +181,22 @@ static inline uint64_t cb_work(uint64_t x, uint64_t steps) {
     return x;
 }
 uint64_t cb_work_result(uint64_t x, uint64_t steps); /* what cb_work() must return, in log(steps) time */
+
+/* 16 bytes, the widest that every x86-64 and every arm64 has: the same instructions on all hosts of an architecture,
+ * whatever the compiler would choose. */
+typedef uint64_t cb_vector __attribute__((vector_size(16), may_alias));
+#if defined(__x86_64__)
+#define CB_VECTOR "16-byte vectors (SSE2)"
+#elif defined(__aarch64__)
+#define CB_VECTOR "16-byte vectors (NEON)"
+#else
+#define CB_VECTOR "16-byte vectors, as the compiler makes them"
+#endif
+
+/* For `warm` of a set that is used in address order and fits the last-level cache. */
+static inline void cb_sweep(const void *at, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += CB_LINE) __builtin_prefetch((const char *)at + i);
+}
 
 static inline void cb_pause(void) {
 #if defined(__x86_64__)

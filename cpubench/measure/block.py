@@ -75,6 +75,8 @@ def obtained(copies: pool.Copies, variant: dict[str, Any]) -> dict[str, Any]:
     told = [copies.told.get(copies.slot(variant), {}).get(seat) for seat in copies.seats_of(variant)]
     had = [t for t in told if t]
     found: dict[str, Any] = {"cpus": variant["groups"]}
+    if instructions := copies.kernels[variant["kernel"]]["instructions"]:
+        found["instructions"] = instructions
     if any(t["huge_asked_bytes"] for t in had):
         found["huge_ppm"] = min(t["huge_bytes"] * 1_000_000 // t["huge_asked_bytes"] for t in had)
     if "files" in variant["flags"]:

@@ -32,6 +32,12 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
     "switch_signal": lambda value, folder: [],
     "lock_mutex": lambda value, folder: [value],
     "mem_chase": lambda value, folder: [value],
+    "mem_tlb": lambda value, folder: [value],
+    "mem_read": lambda value, folder: [],
+    "mem_copy": lambda value, folder: [],
+    "mem_touch": lambda value, folder: [value],
+    "mem_cow": lambda value, folder: [],
+    "mem_map": lambda value, folder: [],
     "test_work": lambda value, folder: [value],
 }
 # Untimed operations before a kernel's sample, as many as in its peer; else a tenth of the sample's.
