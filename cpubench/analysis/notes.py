@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpubench.analysis.composite import MIN_PASSES
+from cpubench.analysis.plateaus import LADDER, sentences
 from cpubench.analysis.rates import Rates, scored_names
 from cpubench.analysis.reference import BASE_CAP, Reference
 from cpubench.results.records import Run
@@ -84,5 +85,6 @@ def _remarks(run: Run, reference: Reference, rates: Rates, gone: Mapping[str, st
         remarks.append(note("estimate", "the profile quick makes estimates", "plan.profile"))
     if run.stopped.by == "interrupted":
         remarks.append(note("interrupted", f"the run was interrupted after {rates.passes} passes", "stopped"))
+    remarks += [note("plateaus", text, LADDER) for text in sentences(run.plan, rates)]
     remarks += [note("failed_samples", text, key) for key, text in rates.errors.items() if key not in gone]
     return remarks + [note("run", text, "notes") for text in run.notes]

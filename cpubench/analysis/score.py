@@ -8,6 +8,7 @@ from typing import Any
 
 from cpubench.analysis.composite import Array, family_logs, log, mean, weighted_logs
 from cpubench.analysis.notes import judged
+from cpubench.analysis.plateaus import badges
 from cpubench.analysis.quantity import composite, no_meter, null
 from cpubench.analysis.rates import Rates, divisors, run_rates
 from cpubench.analysis.reference import BASE_CAP, Reference, as_reference
@@ -72,6 +73,9 @@ def score(
         "speed": whole("speed", weighing.families),
         "equal_weights": whole("per_core", dict.fromkeys(names, 1.0)),
     }
+    flagged = {key: list(names) for key, names in (flags or {}).items()}
+    for key, own in badges(run.plan, rates).items():
+        flagged[key] = flagged.get(key, []) + own
     notes, publishable = judged(run, ref, rates, gone, {"headline": headline} | families)
     return {
         "suite": run.plan.suite,
@@ -86,7 +90,7 @@ def score(
         "notes": notes,
         "headline": headline,
         "families": families,
-        "variants": variant_rows(run.plan, ref, rates, BASE_CAP, flags or {}),
+        "variants": variant_rows(run.plan, ref, rates, BASE_CAP, flagged),
     }
 
 
