@@ -193,6 +193,12 @@ typedef uint64_t cb_vector __attribute__((vector_size(16), may_alias));
 #define CB_VECTOR "16-byte vectors, as the compiler makes them"
 #endif
 
+/* A byte of each of n pages is written; returns their bytes. */
+static inline size_t cb_write_pages(char *at, uint64_t n, size_t page) {
+    for (volatile char *to = at, *end = at + n * page; to < end; to += page) *to = 1;
+    return n * page;
+}
+
 /* For `warm` of a set that is used in address order and fits the last-level cache. */
 static inline void cb_sweep(const void *at, size_t bytes) {
     for (size_t i = 0; i < bytes; i += CB_LINE) __builtin_prefetch((const char *)at + i);

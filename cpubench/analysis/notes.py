@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpubench.analysis.composite import MIN_PASSES
+from cpubench.analysis.floor import sentence
+from cpubench.analysis.plateaus import LADDER, sentences
 from cpubench.analysis.rates import Rates, scored_names
 from cpubench.analysis.reference import BASE_CAP, Reference
 from cpubench.results.records import Run
@@ -87,5 +89,8 @@ def _remarks(run: Run, reference: Reference, rates: Rates, gone: Mapping[str, st
         remarks.append(note("estimate", "the profile quick makes estimates", "plan.profile"))
     if run.stopped.by == "interrupted":
         remarks.append(note("interrupted", f"the run was interrupted after {rates.passes} passes", "stopped"))
+    if near := sentence(run.plan, rates):
+        remarks.append(note("near_floor", near, "plan.floor_ps"))
+    remarks += [note("plateaus", text, LADDER) for text in sentences(run.plan, rates)]
     remarks += [note("failed_samples", text, key) for key, text in rates.errors.items() if key not in gone]
     return remarks + [note("run", text, "notes") for text in run.notes]

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cpubench.analysis.composite import Array, family_logs, log, mean, weighted_logs
+from cpubench.analysis.floor import near_floor
 from cpubench.analysis.notes import judged
+from cpubench.analysis.plateaus import badges
 from cpubench.analysis.quantity import composite, no_meter, null
 from cpubench.analysis.rates import Rates, divisors, run_rates
 from cpubench.analysis.reference import BASE_CAP, Reference, as_reference
@@ -57,6 +59,10 @@ def score(
     families = {family: _of_family(parts, family) for family in parts.names}
     headline = _headline(parts, weighing)
     notes, publishable = judged(run, ref, rates, parts.gone, {"headline": headline} | families)
+    flagged = {key: list(names) for key, names in (flags or {}).items()}
+    for own in (badges(run.plan, rates), near_floor(run.plan, rates)):
+        for key, names in own.items():
+            flagged[key] = flagged.get(key, []) + names
     return {
         "suite": run.plan.suite,
         "reference": ref.name,
@@ -70,7 +76,7 @@ def score(
         "notes": notes,
         "headline": headline,
         "families": families,
-        "variants": variant_rows(run.plan, ref, rates, BASE_CAP, flags or {}),
+        "variants": variant_rows(run.plan, ref, rates, BASE_CAP, flagged),
     }
 
 
