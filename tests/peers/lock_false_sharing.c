@@ -1,6 +1,6 @@
-/* OPERATIONS CPU,CPU: each of two threads adds 1 to a volatile counter of its own, OPERATIONS / 2 times; the two counters
- * are neighbours in one cache line. A thread that is ready goes on until the other is ready too, so that nobody is ever
- * alone with the line; all increments until then count. */
+/* OPERATIONS CPU,CPU: each of two threads adds 1 to a counter of its own, OPERATIONS / 2 times, by a load and a store that
+ * are sequentially consistent; the two counters are neighbours in one cache line. A thread that is ready goes on until the
+ * other is ready too, so that nobody is ever alone with the line; all increments until then count. */
 #include "peer.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ static void must(int error, const char *what) {
     if ((errno = error)) die(what);
 }
 
-static _Alignas(64) struct { volatile uint64_t own[2]; } line;
+static _Alignas(64) struct { uint64_t own[2]; } line;
 static _Alignas(64) struct { uint64_t ops; const char *cpus; } job;
 static _Alignas(64) int ready;
 
@@ -25,13 +25,14 @@ struct span { int which; double began, ended; };
 
 static void *body(void *arg) {
     struct span *span = arg;
-    volatile uint64_t *own = &line.own[span->which];
+    uint64_t *own = &line.own[span->which];
     uint64_t some = job.ops / 2 / 100 + 1;
     pin(job.cpus, span->which);
     together();
     span->began = now_ns();
     for (int part = 1; part <= 100 || __atomic_load_n(&ready, __ATOMIC_RELAXED) < 2; part++) {
-        for (uint64_t i = 0; i < some; i++) *own = *own + 1;
+        for (uint64_t i = 0; i < some; i++)
+            __atomic_store_n(own, __atomic_load_n(own, __ATOMIC_SEQ_CST) + 1, __ATOMIC_SEQ_CST);
         if (part == 100) __atomic_add_fetch(&ready, 1, __ATOMIC_RELAXED);
     }
     span->ended = now_ns();

@@ -42,9 +42,9 @@ class Tool(NamedTuple):
     unit_ns: float
 
 
-# None for locks: `perf bench futex` times wakes, requeues and lock_pi without critical sections, `stress-ng --mutex` and
-# `--futex` sleep, yield and change priorities inside of theirs, `sysbench mutex` picks one of 4,096 mutexes by chance
-# and `sysbench threads` yields while it holds one: all of them are other operations.
+# None for locks: `perf bench futex` times wakes, requeues and lock_pi without critical sections, `stress-ng --mutex`
+# and `--futex` sleep, yield and change priorities inside of theirs, `sysbench mutex` picks one of 4,096 mutexes by
+# chance, and `sysbench threads` yields while it holds one: all of them are other operations.
 TOOLS: dict[str, list[Tool]] = {
     # Not pinned, it would be a mixture of same and other CPU; pinned to two CPUs, the scheduler's choice.
     "switch_pipe[place=same]": [
