@@ -31,6 +31,12 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
     "switch_wake": lambda value, folder: [],
     "switch_signal": lambda value, folder: [],
     "lock_mutex": lambda value, folder: [value],
+    "lock_all": lambda value, folder: [value],
+    "lock_rwlock": lambda value, folder: [value],
+    "lock_atomic": lambda value, folder: [],
+    "lock_false_sharing": lambda value, folder: [],
+    "lock_condvar": lambda value, folder: [],
+    "lock_line": lambda value, folder: [],
     "mem_chase": lambda value, folder: [value],
     "mem_tlb": lambda value, folder: [value],
     "mem_read": lambda value, folder: [],
@@ -43,7 +49,8 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
 # Untimed operations before a kernel's sample, as many as in its peer; else a tenth of the sample's.
 WARM_OPS: dict[str, Callable[[int], int]] = {"mem_chase": lambda value: value // 64}
 # Between them and the sample, as in the peer; that of switch_pipe says why.
-REST_S = {"switch_pipe": 0.2, "switch_futex": 0.2, "switch_unix": 0.2, "switch_wake": 0.2}
+REST_S = {"switch_pipe": 0.2, "switch_futex": 0.2, "switch_unix": 0.2, "switch_wake": 0.2,
+          "lock_condvar": 0.2}  # fmt: skip
 # Of a sample's operations: any two samples write the same sizes.
 MULTIPLE_OF = {"file_create": 64, "file_rewrite": 64}
 
@@ -58,6 +65,9 @@ class Tool(NamedTuple):
     unit_ns: float
 
 
+# None for locks: `perf bench futex` times wakes, requeues and lock_pi without critical sections, `stress-ng --mutex`
+# and `--futex` sleep, yield and change priorities inside of theirs, `sysbench mutex` picks one of 4,096 mutexes by
+# chance, and `sysbench threads` yields while it holds one: all of them are other operations.
 TOOLS: dict[str, list[Tool]] = {
     # Not pinned, it would be a mixture of same and other CPU; pinned to two CPUs, the scheduler's choice.
     "switch_pipe[place=same]": [
