@@ -60,13 +60,16 @@ def output(command: list[Any]) -> str:
     return done.stdout
 
 
+def source(kernel: str) -> Path:
+    """The peer's code: kernels of files have one for tmpfs and disk."""
+    own = PEERS / f"{kernel}.c"
+    return own if own.exists() else PEERS / f"file_{kernel.partition('_')[2]}.c"
+
+
 def build(kernel: str, folder: Path) -> Path:
     """The peer's program, compiled into ``folder``."""
     program = folder / kernel
-    source = PEERS / f"{kernel}.c"
-    if not source.exists():  # the same work, on the disk
-        source = PEERS / f"file_{kernel.partition('_')[2]}.c"
-    output([*os.environ.get("CC", "cc").split(), *FLAGS, source, "-o", program, "-lm"])
+    output([*os.environ.get("CC", "cc").split(), *FLAGS, source(kernel), "-o", program, "-lm"])
     return program
 
 
