@@ -28,13 +28,15 @@ static void tell(struct cb_answer *a, const struct cb_ctx *ctx) {
 }
 
 /* A folder of this copy alone. */
-static int own_folder(const char *dir, uint32_t seat) {
+static int own_folder(const char *dir, uint32_t seat, int disk) {
     char name[32];
     snprintf(name, sizeof name, "copy-%u", seat);
+    if (disk) cb_spread(AT_FDCWD, dir);
     int above = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (above < 0) return -errno;
     int fd = mkdirat(above, name, 0700) && errno != EEXIST ? -errno
              : (fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 ? -errno : fd;
+    if (disk) cb_spread(above, name);
     close(above);
     return fd;
 }
@@ -47,7 +49,7 @@ static int prepare(struct cb_board *board, uint32_t seat, struct cb_ctx *ctx) {
                            .dir_fd = -1, .target = board->target};
     memcpy(ctx->cpus, order->cpus, sizeof ctx->cpus);
     const char *above = k->flags & CB_FILES ? board->dir : k->flags & CB_STORAGE ? board->disk : NULL;
-    if (above && (ctx->dir_fd = own_folder(above, seat)) < 0)
+    if (above && (ctx->dir_fd = own_folder(above, seat, k->flags & CB_STORAGE)) < 0)
         return errno = -ctx->dir_fd, cb_fail(ctx, "open");
     return k->prepare(ctx);
 }

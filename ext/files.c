@@ -5,7 +5,9 @@
 #include "kernel.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +29,15 @@ int cb_write(struct cb_ctx *ctx, int fd, const void *piece, size_t left) {
         left -= (size_t)put;
     }
     return 0;
+}
+
+void cb_spread(int above, const char *name) {
+    int flags, fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && !ioctl(fd, FS_IOC_GETFLAGS, &flags)) {
+        flags |= FS_TOPDIR_FL;
+        ioctl(fd, FS_IOC_SETFLAGS, &flags);
+    }
+    if (fd >= 0) close(fd);
 }
 
 int cb_close(struct cb_ctx *ctx, int fd, int rc) { return close(fd) && !rc ? cb_fail(ctx, "close") : rc; }

@@ -92,7 +92,8 @@ static int clear(struct cb_ctx *ctx) {
 int cb_tree_start(struct cb_ctx *ctx) {
     struct cb_tree *tree = cb_arena(ctx, sizeof *tree, CB_BASE);
     if (!tree) return cb_fail(ctx, ctx->call);
-    snprintf(tree->root, sizeof tree->root, "%s-%d", ctx->kernel->name, (int)(ctx->param - ctx->kernel->params));
+    snprintf(tree->root, sizeof tree->root, "%s-%d.%02x", ctx->kernel->name, (int)(ctx->param - ctx->kernel->params),
+             (unsigned)ctx->seed & 0xff); /* ext4 chooses the group of its inodes by the name: another in each pass */
     int rc = clear(ctx);
     return rc || !mkdirat(ctx->dir_fd, tree->root, 0700) ? rc : cb_fail(ctx, "mkdirat");
 }

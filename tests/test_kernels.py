@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import subprocess
 import tempfile
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from pools import CORES, KERNELS, LISTED, at_most, children, enough_ops, groups_of, lived, param, rig
 
+from cpubench import _native
 from cpubench.measure import programs
 
 TARGET_NS = 8_000_000
@@ -207,13 +209,16 @@ def test_an_unknown_variant_alone_is_one_line(tmp_path):
     ("kernel", "label", "break_it", "call"),
     [
         ("file_create", "", "full", "write"),
+        ("file_rewrite", "", "full", "write"),
+        ("file_tree_copy", "", "full", "write"),
         ("spawn_fork_exec", "rss=8M", "no_target", "access"),
     ],
 )
 def test_errors_carry_the_errno_of_the_call(tmp_path, kernel, label, break_it, call):
     """A full file system and a missing program, for real."""
     target = str(programs.TARGET) if break_it != "no_target" else str(tmp_path / "none")
-    command = [str(programs.COPY), "solo", kernel, label, "300", str(tmp_path), target, "0"]
+    ops = str(at_most((kernel, label), 300))
+    command = [str(programs.COPY), "solo", kernel, label, ops, str(tmp_path), target, "0"]
     if break_it == "full":
         if os.geteuid() != 0:
             pytest.skip("a file system of 16 KiB needs root")
@@ -223,6 +228,28 @@ def test_errors_carry_the_errno_of_the_call(tmp_path, kernel, label, break_it, c
     assert done.returncode == 1
     assert done.stderr.startswith(f"{kernel}: {call}: ")
     assert ("No space" if break_it == "full" else "No such file") in done.stderr
+
+
+FILE_VARIANTS = [
+    (kernel, p["label"]) for kernel in LISTED for p in KERNELS[kernel]["params"]
+    if {"files", "storage"} & set(KERNELS[kernel]["flags"])
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", FILE_VARIANTS, ids=[f"{kernel}[{label}]" for kernel, label in FILE_VARIANTS])
+def test_files_that_a_killed_copy_left_do_not_stop_its_successor(tmp_path, variant):
+    others = set(children())
+    with rig([variant], tmp_path) as made:
+        made.prepare()
+        made.sample(variant, 1)
+        for pid in set(children()) - others:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(_native.CopyLost):
+            made.sample(variant, 1)
+        made.prepare()
+        made.sample(variant, 1)
+        made.release(variant)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def splitmix64(seed, n):

@@ -68,10 +68,7 @@ def output(command: list[Any]) -> str:
 def build(kernel: str, folder: Path) -> Path:
     """The peer's program, compiled into ``folder``."""
     program = folder / kernel
-    source = PEERS / f"{kernel}.c"
-    if not source.exists():  # the same work, on the disk
-        source = PEERS / f"file_{kernel.partition('_')[2]}.c"
-    output([*os.environ.get("CC", "cc").split(), *FLAGS, source, "-o", program, "-lm"])
+    output([*os.environ.get("CC", "cc").split(), *FLAGS, PEERS / f"{kernel}.c", "-o", program, "-lm"])
     return program
 
 

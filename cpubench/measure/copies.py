@@ -79,7 +79,8 @@ def start(plan: dict[str, Any], folder: Path, seed: int) -> Copies:
     files = [v for v in variants if "files" in v["flags"]]
     disk = folder / "storage"
     disk.mkdir(mode=0o700)
-    place, scratch = open_scratch(folder, sum(v["held_bytes"] * len(v["groups"]) for v in files))
+    held = {(v["kernel"], v["params"], group[0]): v["held_bytes"] for v in files for group in v["groups"]}
+    place, scratch = open_scratch(folder, sum(held.values()))
     where = [(cpu, touched) for cpu, touched, _ in seats]
     copy, target = str(programs.COPY), str(programs.TARGET)
     pool = _native.Pool(copy, target, str(place), where, plan["llc_bytes"] or 0, seed, str(disk))

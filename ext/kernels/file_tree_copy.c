@@ -7,11 +7,11 @@
 #define FILES 400
 #define COPIES 4
 
-struct state { char source[96], copy[96]; uint64_t made; };
+struct state { char source[CB_PATH], copy[CB_PATH]; uint64_t made; };
 
 static const char *path(struct cb_ctx *ctx, uint64_t number) {
     struct state *s = ctx->state;
-    snprintf(s->copy, sizeof s->copy, "%s/copy%d", cb_tree(ctx)->root, (int)number);
+    snprintf(s->copy, sizeof s->copy, "%s/%04d", cb_tree(ctx)->root, (int)(number % 10000));
     return s->copy;
 }
 
@@ -19,6 +19,7 @@ static int prepare(struct cb_ctx *ctx) {
     int rc = cb_tree_start(ctx);
     struct state *s = ctx->state = rc ? NULL : cb_arena(ctx, sizeof *s, CB_BASE);
     if (!s) return rc ? rc : cb_fail(ctx, ctx->call);
+    if (ctx->kernel->flags & CB_STORAGE) cb_spread(ctx->dir_fd, cb_tree(ctx)->root);
     snprintf(s->source, sizeof s->source, "%s/tree", cb_tree(ctx)->root);
     return cb_tree_make(ctx, s->source, FILES, 1);
 }
@@ -27,8 +28,9 @@ static int run(struct cb_ctx *ctx, uint64_t ops) {
     struct state *s = ctx->state;
     if (ops > COPIES) return errno = E2BIG, cb_fail(ctx, "run");
     for (uint64_t i = 0; i < ops; i++, ctx->counter++) {
-        int rc = cb_tree_job(ctx, CB_COPY, s->source, path(ctx, s->made++), FILES);
+        int rc = cb_tree_job(ctx, CB_COPY, s->source, path(ctx, ctx->counter), FILES);
         if (rc) return rc;
+        s->made++;
         ctx->checksum += cb_tree(ctx)->bytes;
     }
     return 0;
@@ -37,7 +39,7 @@ static int run(struct cb_ctx *ctx, uint64_t ops) {
 static int after(struct cb_ctx *ctx) {
     struct state *s = ctx->state;
     int rc = 0;
-    while (s->made && !rc) rc = cb_tree_job(ctx, CB_DELETE, path(ctx, --s->made), NULL, FILES);
+    for (; s->made && !rc; s->made--) rc = cb_tree_job(ctx, CB_DELETE, path(ctx, ctx->counter - s->made), NULL, FILES);
     return rc;
 }
 

@@ -6,18 +6,20 @@
 #define FILES 400
 #define TREES 4
 
-struct state { char path[96]; uint64_t made; };
+struct state { char path[CB_PATH]; uint64_t made; };
 
 static const char *path(struct cb_ctx *ctx, uint64_t number) {
     struct state *s = ctx->state;
-    snprintf(s->path, sizeof s->path, "%s/tree%d", cb_tree(ctx)->root, (int)number);
+    snprintf(s->path, sizeof s->path, "%s/%04d", cb_tree(ctx)->root, (int)(number % 10000));
     return s->path;
 }
 
 static int prepare(struct cb_ctx *ctx) {
     int rc = cb_tree_start(ctx);
     ctx->state = rc ? NULL : cb_arena(ctx, sizeof(struct state), CB_BASE);
-    return rc || ctx->state ? rc : cb_fail(ctx, ctx->call);
+    if (!ctx->state) return rc ? rc : cb_fail(ctx, ctx->call);
+    if (ctx->kernel->flags & CB_STORAGE) cb_spread(ctx->dir_fd, cb_tree(ctx)->root);
+    return 0;
 }
 
 static int before(struct cb_ctx *ctx, uint64_t ops) {
@@ -25,7 +27,7 @@ static int before(struct cb_ctx *ctx, uint64_t ops) {
     int rc = 0;
     if (ops > TREES) return errno = E2BIG, cb_fail(ctx, "before");
     while (s->made < ops && !rc) { /* some are left where another copy could not get ready */
-        rc = cb_tree_make(ctx, path(ctx, s->made), FILES, 1);
+        rc = cb_tree_make(ctx, path(ctx, ctx->counter + s->made), FILES, 1);
         s->made += !rc;
     }
     return rc;
@@ -35,8 +37,9 @@ static int run(struct cb_ctx *ctx, uint64_t ops) {
     struct state *s = ctx->state;
     for (uint64_t i = 0; i < ops; i++, ctx->counter++) {
         if (!s->made) return errno = ENOENT, cb_fail(ctx, "run");
-        int rc = cb_tree_job(ctx, CB_DELETE, path(ctx, --s->made), NULL, FILES);
+        int rc = cb_tree_job(ctx, CB_DELETE, path(ctx, ctx->counter), NULL, FILES);
         if (rc) return rc;
+        s->made--;
         ctx->checksum += cb_tree(ctx)->files;
     }
     return 0;
