@@ -120,6 +120,22 @@ def list_(json_: bool) -> None:
 
 
 @cli.command()
+@click.option("--strict", is_flag=True, help="Exit with 1 where a check warns.")
+@as_json
+def check(strict: bool, json_: bool) -> int:
+    """What on this host would disturb a measurement, and how to change it; it changes nothing itself."""
+    from cpubench.host.checks import checks
+    from cpubench.report.checks import show_checks
+
+    found = checks(min(native().clock_read_ns() for _ in range(5)))  # the least: an interruption only adds
+    if json_:
+        emit({"checks": found})
+    else:
+        show_checks(found, sys.stdout)
+    return 1 if strict and any(one["status"] == "warn" for one in found) else 0
+
+
+@cli.command()
 @click.argument("runs", metavar="RUN..", type=FOLDER, nargs=-1, required=True)
 @click.option("--scenario", default="equal", show_default=True, metavar="S", help=WEIGHTS)
 @click.option("--reference", type=FOLDER, help="Another reference file.")
@@ -208,7 +224,7 @@ def _complain(code: str, text: str, where: str, json_: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 2 wrong usage or input, 3 not publishable, 130 interrupted."""
+    """The exit code: 0 done, 1 a check warns, 2 wrong usage or input, 3 not publishable, 130 interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     json_ = "--json" in given
     for number in STOPS:

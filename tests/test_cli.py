@@ -19,7 +19,7 @@ from cpubench.errors import UsageError
 from cpubench.measure.profiles import nanoseconds
 from cpubench.results.load import load_run
 
-COMMANDS = ["run", "list", "score", "validate", "export", "reference"]
+COMMANDS = ["run", "list", "check", "score", "validate", "export", "reference"]
 
 
 @pytest.fixture
@@ -47,6 +47,28 @@ def test_help_names_every_command_and_option_with_its_unit(capsys):
         code, out, _ = call(capsys, command, "--help")
         assert code == 0
         assert max(len(line) for line in out.splitlines()) <= 100
+
+
+def test_check_has_the_documented_shape_and_a_page(capsys):
+    code, out, err = call(capsys, "check", "--json")
+    found = json.loads(out)
+    assert (code, err, set(found)) == (0, "", {"checks"})
+    assert {"governor", "turbo", "load", "virtual", "microcode"} <= {check["id"] for check in found["checks"]}
+    for check in found["checks"]:
+        assert set(check) == {"id", "status", "found", "wanted", "advice"}
+    code, out, _ = call(capsys, "check")
+    assert code == 0
+    assert max(len(line) for line in out.splitlines()) <= 80
+    assert all(check["id"] in out for check in found["checks"])
+
+
+@pytest.mark.parametrize(("status", "expected"), [("ok", 0), ("unknown", 0), ("warn", 1)])
+def test_only_a_warning_fails_a_strict_check(capsys, monkeypatch, status, expected):
+    made = [{"id": "swap", "status": status, "found": "x", "wanted": "y", "advice": ""}]
+    monkeypatch.setattr("cpubench.host.checks.checks", lambda clock_read_ns: made)
+    assert call(capsys, "check", "--strict")[0] == expected
+    assert call(capsys, "check", "--strict", "--json")[:2] == (expected, json.dumps({"checks": made}, indent=1) + "\n")
+    assert call(capsys, "check")[0] == 0
 
 
 def test_list_has_the_documented_shape(capsys):

@@ -62,7 +62,10 @@ def cgroup_memory_bytes(root: Path = ROOT) -> Fact[int]:
 
 
 def _tightest(what: str, readers: list[tuple[str, Callable[[str], Fact[N]]]], root: Path) -> Fact[N]:
-    """The least limit over every group of every hierarchy; beside a value, ``reason`` names what could not be read."""
+    """The least limit over every group of every hierarchy; beside a value, ``reason`` names what could not be read.
+
+    Without one, ``absent`` says that nothing which was found is a limit, and nothing could not be read.
+    """
     groups = own_groups(dict.fromkeys(controller for controller, _ in readers), root)
     found = [read(folder) for mine, folder in groups.folders for controller, read in readers if controller == mine]
     values = [fact.value for fact in found if fact.value is not None]
@@ -72,17 +75,17 @@ def _tightest(what: str, readers: list[tuple[str, Callable[[str], Fact[N]]]], ro
         return Fact(min(values), "; ".join(problems) or None)
     unlimited = sum(fact.reason == _NO_LIMIT for fact in found)
     first = f"no {what}: all {unlimited} limit file(s) say so" if unlimited else f"no cgroup here has a {what} file"
-    return Fact(None, "; ".join([first, *problems]))
+    return Fact(None, "; ".join([first, *problems]), absent=not problems)
 
 
 def total_memory_bytes(root: Path = ROOT) -> Fact[int]:
     """Bytes of memory that the kernel manages (MemTotal)."""
-    return _meminfo("MemTotal", root)
+    return meminfo_bytes("MemTotal", root)
 
 
 def usable_memory_bytes(root: Path = ROOT) -> Fact[int]:
     """Bytes that may be used now: the least of MemTotal, MemAvailable and the limits of the cgroups."""
-    host, limit = [total_memory_bytes(root), _meminfo("MemAvailable", root)], cgroup_memory_bytes(root)
+    host, limit = [total_memory_bytes(root), meminfo_bytes("MemAvailable", root)], cgroup_memory_bytes(root)
     known = [fact.value for fact in (*host, limit) if fact.value is not None]
     unread = "; ".join(fact.reason for fact in host if fact.reason)
     if not known:
@@ -90,7 +93,8 @@ def usable_memory_bytes(root: Path = ROOT) -> Fact[int]:
     return Fact(min(known), "; ".join(r for r in (unread, limit.reason if limit.value else None) if r) or None)
 
 
-def _meminfo(field: str, root: Path) -> Fact[int]:
+def meminfo_bytes(field: str, root: Path) -> Fact[int]:
+    """Bytes of a row of proc/meminfo."""
     text = read_text(root, "proc/meminfo")
     if text.value is None:
         return Fact(None, text.reason)

@@ -115,3 +115,50 @@ def x86_cpuinfo(root: Path, hypervisor: bool = False) -> Path:
 def arm_cpuinfo(root: Path, *parts: tuple[str, str]) -> Path:
     blocks = [ARM.format(cpu=n, implementer=i, part=p) for n, (i, p) in enumerate(parts)]
     return write(root, {"proc/cpuinfo": "\n".join(blocks)})
+
+
+def irq(root: Path, number: int, may: str, device: str | None = "nvme0q1") -> Path:
+    """An interrupt; without a device nothing has asked for it."""
+    files = {
+        "affinity_hint": "0",
+        "effective_affinity_list": may,
+        "node": "0",
+        "smp_affinity": "f",
+        "spurious": "count 0",
+    }
+    write(root, {f"proc/irq/{number}/{name}": text for name, text in (files | {"smp_affinity_list": may}).items()})
+    if device:
+        (root / f"proc/irq/{number}" / device).mkdir(parents=True, exist_ok=True)
+    return root
+
+
+def quiet(root: Path) -> Path:
+    """A bare-metal Xeon of 16 CPUs that is set as a measurement wants it, in every check."""
+    cpus(root, [(n // 4, "L3", (n, n + 8)) for n in range(8)], caches=False)  # which no check asks for
+    x86_cpuinfo(root)
+    cgroups(root, "0::/a", [("/sys/fs/cgroup", "/", "cgroup2", "rw")], {"sys/fs/cgroup/a/cpu.max": "max 100000"})
+    for n in range(16):
+        folder = f"{SYS_CPU}/cpu{n}"
+        write(root, {
+            f"{folder}/cpufreq/scaling_governor": "performance", f"{folder}/cpufreq/scaling_max_freq": "3900000",
+            f"{folder}/cpufreq/cpuinfo_max_freq": "3900000", f"{folder}/microcode/version": "0x2b000603",
+        })  # fmt: skip
+    irq(irq(root, 4, "0-15", None), 30, "0-15")
+    thp = "sys/kernel/mm/transparent_hugepage"
+    clocks = "sys/devices/system/clocksource/clocksource0"
+    return write(root, {
+        f"{SYS_CPU}/intel_pstate/no_turbo": "0", f"{SYS_CPU}/intel_pstate/max_perf_pct": "100",
+        f"{SYS_CPU}/smt/control": "on", f"{SYS_CPU}/nohz_full": "(null)",
+        "proc/sys/kernel/randomize_va_space": "2", "proc/self/personality": "00000000",
+        f"{thp}/enabled": "always [madvise] never", f"{thp}/hpage_pmd_size": "2097152",
+        f"{thp}/hugepages-2048kB/enabled": "always [inherit] madvise never",
+        f"{clocks}/current_clocksource": "tsc", f"{clocks}/available_clocksource": "tsc hpet acpi_pm",
+        "proc/loadavg": "0.03 0.90 3.00 1/812 4711", "proc/self/stat": "4711 (python) R 1 4711",
+        f"{SYS_CPU}/vulnerabilities/meltdown": "Not affected",
+        f"{SYS_CPU}/vulnerabilities/old_microcode": "Not affected",
+        f"{SYS_CPU}/vulnerabilities/mds": "Mitigation: Clear CPU buffers; SMT vulnerable",
+        f"{SYS_CPU}/vulnerabilities/itlb_multihit": "KVM: Vulnerable",
+        "proc/sys/kernel/numa_balancing": "0", "proc/sys/kernel/perf_event_paranoid": "0",
+        "sys/devices/system/node/has_memory": "0-1", "sys/devices/system/node/online": "0-2",
+        "proc/meminfo": "MemTotal: 8000000 kB\nSwapTotal:       4194304 kB\nSwapFree:        4194304 kB",
+    })  # fmt: skip
