@@ -32,7 +32,7 @@ ARGUMENTS: dict[str, Callable[[int, Path], list[Any]]] = {
     "switch_signal": lambda value, folder: [],
     "lock_mutex": lambda value, folder: [value],
     "lock_all": lambda value, folder: [value],
-    "lock_rwlock": lambda value, folder: [value],
+    "lock_rwlock": lambda value, folder: [],
     "lock_atomic": lambda value, folder: [],
     "lock_false_sharing": lambda value, folder: [],
     "lock_condvar": lambda value, folder: [],
