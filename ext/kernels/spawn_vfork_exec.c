@@ -1,5 +1,5 @@
 /* vfork(), execve() of the suite's own static program, waitpid(): no page table is copied, whatever the parent's size,
- * and the parent sleeps until the child has executed. How Go, Rust, CPython 3.9 and newer and make start programs. */
+ * and the parent sleeps until the child has executed. So do Go and the subprocess module of CPython since 3.10. */
 #include "../kernel.h"
 #include "../target.h"
 
