@@ -141,6 +141,22 @@ def score(runs: Sequence[Path], scenario: str, reference: Path | None, strict: b
 
 
 @cli.command()
+@click.argument("runs", metavar="RUN RUN..", type=FOLDER, nargs=-1, required=True)
+@click.option("--fail-on", metavar="slower[:3%]", help="Exit with 1 where B is slower (by more than that).")
+@click.option("--scenario", default="equal", show_default=True, metavar="S", help=WEIGHTS)
+@click.option("--reference", type=FOLDER, help="Another reference file; it says which rows are scored.")
+@click.option("--markdown", is_flag=True, help="Print Markdown.")
+@as_json
+def compare(
+    runs: Sequence[Path], fail_on: str | None, scenario: str, reference: Path | None, markdown: bool, json_: bool
+) -> int:
+    """Compare B with A: two runs, two folders of runs, or the runs of two hosts, put together by host."""
+    from cpubench.versus import compared, tell
+
+    return tell(compared(runs, fail_on, scenario, reference), json_, markdown)
+
+
+@cli.command()
 @click.argument("path", metavar="RUN", type=FOLDER)
 @as_json
 def validate(path: Path, json_: bool) -> None:
@@ -208,7 +224,7 @@ def _complain(code: str, text: str, where: str, json_: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 2 wrong usage or input, 3 not publishable, 130 interrupted."""
+    """The exit code: 0 done, 1 the answer is no, 2 wrong usage or input, 3 not publishable, 130 interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     json_ = "--json" in given
     for number in STOPS:
