@@ -18,6 +18,7 @@ from cpubench.analysis.verdicts import verdicts
 
 Array = Any
 PASS_SD = 0.05  # of a row from pass to pass: 5 to 10 % were measured
+COMMON_SD = 0.06  # what rows share of a pass: the headline, a mean over 16 rows, deviated by 6.6 %
 RUN_EFFECT = 0.3  # of a pass's deviation, from run to run
 ROWS = 12  # of a composite
 TRUTH = math.log(1.05)  # of B to A
@@ -55,9 +56,14 @@ def heavy(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return own(rng, shape, 0.03) + 0.05 * (rng.standard_exponential(shape) - 1)
 
 
+def in_common(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """AR(1) 0.3 in each row and, of the size that a whole run of 96 passes had, in what all rows share."""
+    return autoregressive(rng, shape) + COMMON_SD / PASS_SD * autoregressive(rng, (*shape[:-2], 1, shape[-1]))
+
+
 NOISES: dict[str, Callable[..., Array]] = {
     "independent": own, "AR(1) 0.3": autoregressive, "drift of 10 %": drifting, "shared 3 %": shared,
-    "heavy tails": heavy,
+    "heavy tails": heavy, "AR(1) 0.3 in common": in_common,
 }  # fmt: skip
 BEYOND: dict[str, Callable[..., Array]] = {
     "AR(1) 0.5": lambda rng, shape: autoregressive(rng, shape, 0.5),
@@ -94,9 +100,10 @@ def within_runs(noise: Callable[..., Array], passes: int, trials: int, seed: int
 
 
 def with_run_effects(rng: np.random.Generator, runs: int, passes: int, trials: int, rows: int = 1) -> Array:
-    """Trials x runs x rows x passes: what a run does to all its passes, beside passes that are alike."""
-    effect = RUN_EFFECT * PASS_SD * rng.standard_normal((trials, runs, rows, 1))
-    return effect + autoregressive(rng, (trials, runs, rows, passes))
+    """Trials x runs x rows x passes: what a run does to all its passes, in a row and in common, beside such noise."""
+    effect = PASS_SD * rng.standard_normal((trials, runs, rows, 1))
+    effect = effect + COMMON_SD * rng.standard_normal((trials, runs, 1, 1))
+    return RUN_EFFECT * effect + in_common(rng, (trials, runs, rows, passes))
 
 
 def between_runs(runs: int, trials: int, passes: int = 12, seed: int = 2) -> dict[str, tuple[float, float]]:
