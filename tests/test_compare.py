@@ -114,6 +114,7 @@ def test_folders_of_runs_are_sides(capsys: Any, reference: Path, tmp_path: Path)
     assert code == 0
     assert "A: made, made CPU, 2 x vcpu: 3 runs over 0 h, 36 passes" in text
     assert "Claims are on the hosts" in text
+    assert "The runs of A are of one day" in text
     assert re.search(r"less time than A \([^)]*3 \+ 3 runs, 36 \+ 36 passes, unpaired\): faster", text)
 
 

@@ -21,6 +21,7 @@ ONE_RUN = (
     "three or more runs a side, spread over time, make claims on the hosts."
 )
 DRIFT = 0.45  # correlation of passes at 0.5 of which 24 + 24 are covered 0.90 instead of 0.95
+DAY = 24  # hours
 KEYS = ("per_core", "speed", "per_watt")
 
 
@@ -61,10 +62,13 @@ def header(doc: Json) -> list[str]:
         scope = f"{_only(doc).capitalize()}: no claim on the hosts. {ONE_RUN}"
     bad = [f"NOT PUBLISHABLE: {name.upper()}: {'; '.join(side['not_publishable'][:3])}"
            for name, side in doc["sides"].items() if side["not_publishable"]]  # fmt: skip
-    for name, side in doc["sides"].items() if doc["scope"] != "runs" else ():
-        if (side["correlation"] or 0) > DRIFT:
+    for name, side in ((name.upper(), side) for name, side in doc["sides"].items()):
+        if doc["scope"] == "runs":
+            if side["span_hours"] is not None and side["span_hours"] < DAY:
+                bad.append(f"The runs of {name} are of one day: what other days give is not in the intervals.")
+        elif (side["correlation"] or 0) > DRIFT:
             much = f"{side['correlation']:.1f}"
-            bad.append(f"{name.upper()} drifts: its passes are correlated by {much}; its intervals may be too narrow.")
+            bad.append(f"{name} drifts: its passes are correlated by {much}; its intervals may be too narrow.")
     return [*made, *hosts, scope, f"Ratio: {doc['direction']}. Unpaired.", *bad]
 
 
@@ -165,7 +169,7 @@ def _only(doc: Json) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:.1f}"
+    return f"{value:.0f}" if abs(value) >= 99.95 else f"{round(value, 1) + 0.0:.1f}"  # + 0.0: no "-0.0"
 
 
 def _cells(claim: Json) -> Sequence[str]:

@@ -162,6 +162,14 @@ def test_what_is_other_work_or_counted_otherwise_is_refused(code: str) -> None:
     assert caught.value.code == code
 
 
+def test_a_copy_under_another_name_is_no_repetition() -> None:
+    def renamed(document: Doc) -> None:
+        document["plan"]["id"] = "other"
+
+    with pytest.raises(UsageError, match="is the same run as made-1"):
+        compared([run(1), run(2), changed(1, renamed)], [run(3), run(4), run(5)])
+
+
 def test_another_suite_is_refused() -> None:
     other = msgspec.structs.replace(run(2).plan, suite=2)
     with pytest.raises(UsageError, match="is of suite 2, made-1 of suite 1"):
