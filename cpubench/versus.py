@@ -44,6 +44,11 @@ def tell(document: Json, json_: bool, markdown: bool) -> int:
 
         show_comparison(document, sys.stdout)
     slower = document.get("slower", [])
+    absent = sum(row["scored"] and row["verdict"] == "not compared" for row in document["rows"])
+    if "slower" in document and absent:  # a gate must not pass in silence because a row is missing
+        print(
+            f"cpubench: {absent} scored rows are not compared, whether B is slower there is not known", file=sys.stderr
+        )
     if slower:
         more = f" and {len(slower) - 4} more" if len(slower) > 4 else ""
         print(f"cpubench: B is slower: {', '.join(slower[:4])}{more}", file=sys.stderr)

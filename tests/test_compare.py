@@ -146,6 +146,8 @@ def test_reasons_of_missing_rows_are_on_the_page(capsys: Any, reference: Path, t
     assert "per core of a subset, no headline: B needs" in text
     assert "subset: 6 of 7 scored rows" in text
     assert "lock_mutex[cs=200ns]@1, lock_mutex[cs=200ns]@cores" in text
+    _, _, err = call(capsys, reference, two[0], tmp_path / "c", "--fail-on", "slower")
+    assert "2 scored rows are not compared" in err
 
 
 def negative(document: Doc) -> None:

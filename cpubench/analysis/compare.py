@@ -19,6 +19,7 @@ from cpubench.analysis.scenarios import Scenario
 from cpubench.analysis.verdicts import BAND, MARGIN, verdicts
 from cpubench.errors import UsageError
 from cpubench.results.names import kernel_of, row_key, split_key
+from cpubench.results.parse import shown
 
 Json = dict[str, Any]
 Place = tuple[str, str]  # "headline", "subset", a family or a row's key; and the measure of a composite, else ""
@@ -52,6 +53,10 @@ def compare(
     results = {place: told(claim, next(found) if claim.decisive else None) for place, claim in claims.items()}
     document = _document(sides, reference, scenario, families, results, keys, len(made))
     document["refused"] = [{"code": code, "text": f"{key}: {text}"} for key, (code, text) in refused.items()]
+    caps = dict.fromkeys(cap for side in sides for one in side for cap in one.plan.caps if cap != BASE_CAP)
+    if caps:
+        text = f"{shown(', '.join(caps), 80)}: what a cap does is measured in windows, which are not compared yet"
+        document["refused"].append({"code": "cap", "text": text})
     if fail_band is not None:
         placed = [place for place, claim in claims.items() if claim.decisive is not None]
         words = verdicts(made, max(fail_band, BAND))

@@ -124,6 +124,7 @@ def lists(doc: Json) -> list[Lines]:
         if made["ratio"]["value"] is None:
             reasons.setdefault(str(made["reason"]), []).append(name)
     missing = [(reason, ", ".join(names)) for reason, names in reasons.items()]
+    missing += [("cap levels", one["text"]) for one in doc["refused"] if one["code"] == "cap"]
     return [(title, lines) for title, lines in (("Said of families", remarks), ("Not compared", missing)) if lines]
 
 

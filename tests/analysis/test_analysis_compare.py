@@ -248,6 +248,39 @@ def test_nothing_to_compare_is_refused(passes: int, text: str) -> None:
     assert caught.value.code == "nothing"
 
 
+def capped(document: Doc) -> None:
+    document["plan"]["caps"] = ["250W"]
+    for one in document["passes"]:
+        one["blocks"][0]["cap"] = "250W"
+
+
+def test_levels_with_a_cap_are_not_compared_and_said_so() -> None:
+    with pytest.raises(UsageError, match="no passes without a cap"):
+        compared(run(1), changed(2, capped))
+
+    def both(document: Doc) -> None:
+        document["plan"]["caps"] = ["as-is", "250W"]
+        for one in document["passes"]:
+            one["blocks"].append({**one["blocks"][0], "cap": "250W"})
+
+    (refused,) = compared(run(1), changed(2, both))["refused"]
+    assert (refused["code"], refused["text"][:5]) == ("cap", "250W:")
+
+
+def test_storage_on_other_file_systems_is_not_compared() -> None:
+    def on(kind: str) -> Callable[[Doc], None]:
+        def change(document: Doc) -> None:
+            for cell in each_cell(document, "file_create"):
+                cell["obtained"]["file_system"] = kind
+
+        return change
+
+    found = compared(changed(1, on("ext4")), changed(2, on("xfs")))
+    assert row(found, "file_create")["reason"] == "different file systems: ext4 in A, xfs in B"
+    assert found["headline"]["speed"]["ratio"]["value"] is None
+    assert found["subset"]["speed"]["reason"] == "subset: 6 of 7 scored rows"
+
+
 def test_absurd_numbers_stay_finite() -> None:
     found = compared(run(1), run(2, factors={"file_create": 1e9}))
     assert row(found, "file_create")["verdict"] == "slower"
