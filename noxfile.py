@@ -70,6 +70,13 @@ def validate(session: nox.Session) -> None:
     session.run("python", "tests/validate.py", *session.posargs)
 
 
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """How often the intervals of simulated runs hold the truth; writes docs/coverage.md, in two minutes."""
+    session.install("-q", ".")
+    session.run("python", "tests/covered.py", *session.posargs)
+
+
 @nox.session(python=PYTHONS)
 def pythons(session: nox.Session) -> None:
     """A clean install on each Python, run outside of the checkout: list, a short run, its score."""

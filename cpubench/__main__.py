@@ -1,5 +1,5 @@
 import sys
 
-from cpubench.cli import main
+from cpubench.entry import main
 
 sys.exit(main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ from cpubench import __version__
 from cpubench.errors import Unfinished, UsageError
 
 NOT_BUILT = "this is a checkout without its extension: build it with `pip install .` (or `pip install -e .`)"
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WEIGHTS = "Weights of the families: equal, chat, coding, tools or multitenant."  # --help loads no table of them
 FOLDER = click.Path(path_type=Path)
 as_json = click.option(
@@ -157,6 +155,22 @@ def score(runs: Sequence[Path], scenario: str, reference: Path | None, strict: b
 
 
 @cli.command()
+@click.argument("runs", metavar="RUN RUN..", type=FOLDER, nargs=-1, required=True)
+@click.option("--fail-on", metavar="slower[:3%]", help="Exit with 1 where B is slower (by more than that).")
+@click.option("--scenario", default="equal", show_default=True, metavar="S", help=WEIGHTS)
+@click.option("--reference", type=FOLDER, help="Another reference file; it says which rows are scored.")
+@click.option("--markdown", is_flag=True, help="Print Markdown.")
+@as_json
+def compare(
+    runs: Sequence[Path], fail_on: str | None, scenario: str, reference: Path | None, markdown: bool, json_: bool
+) -> int:
+    """Compare B with A: two runs, two folders of runs, or the runs of two hosts, put together by host."""
+    from cpubench.versus import compared, tell
+
+    return tell(compared(runs, fail_on, scenario, reference), json_, markdown)
+
+
+@cli.command()
 @click.argument("path", metavar="RUN", type=FOLDER)
 @as_json
 def validate(path: Path, json_: bool) -> None:
@@ -208,40 +222,3 @@ def reference(path: Path, output: Path, name: str, description: str, json_: bool
     write_output(output, json.dumps(document, indent=1) + "\n")
     if json_:
         emit({"file": str(output), "name": name, "variants": len(document["variants"])})
-
-
-def _interrupt(number: int, frame: Any) -> None:
-    for other in STOPS:  # saving takes a second or two, and a second signal must not cut it short
-        signal.signal(other, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
-def _complain(code: str, text: str, where: str, json_: bool) -> None:
-    line = f"{where}: {text}" if where else text
-    if json_:
-        emit({"error": {"code": code, "text": text, "where": where}})
-    click.echo(f"cpubench: {line}", err=True)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 1 a check warns, 2 wrong usage or input, 3 not publishable, 130 interrupted."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    json_ = "--json" in given
-    for number in STOPS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP, and a script's `&` SIGINT
-            signal.signal(number, _interrupt)
-    try:
-        return cli.main(given, prog_name="cpubench", standalone_mode=False) or 0
-    except UsageError as error:
-        _complain(error.code, error.text, error.where, json_)
-        return 130 if error.code == "interrupted" else 2
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 2
-    except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        _complain("usage", error.format_message(), context.command_path if context else "", json_)
-    except (KeyboardInterrupt, click.Abort):
-        _complain("interrupted", "interrupted", "", json_)
-        return 130
-    return 2

@@ -14,12 +14,12 @@ import pytest
 
 import cpubench as package
 from cpubench.analysis.reference import make_reference
-from cpubench.cli import main
+from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.measure.profiles import nanoseconds
 from cpubench.results.load import load_run
 
-COMMANDS = ["run", "list", "check", "score", "validate", "export", "reference"]
+COMMANDS = ["run", "list", "check", "score", "compare", "validate", "export", "reference"]
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_help_and_score_are_quick_beside_an_empty_python(run):
     python = [sys.executable, "-I"]
     empty = best([*python, "-c", "import json, click"])
     assert best([*python, "-m", "cpubench", "--help"]) < 3 * empty
-    heavy = "import sys; sys.argv = ['x', '--help']; from cpubench.cli import main; main()"
+    heavy = "import sys; sys.argv = ['x', '--help']; from cpubench.entry import main; main()"
     loaded = f"{heavy}; print(*(m for m in ('numpy', 'scipy', 'rich', 'msgspec', 'pytest') if m in sys.modules))"
     done = subprocess.run([*python, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == ""
@@ -212,7 +212,7 @@ def test_a_checkout_without_the_extension_names_the_fix(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     # An editable install has a finder that would give the extension all the same.
     script = (
-        "import sys; sys.meta_path = [f for f in sys.meta_path if 'ditable' not in repr(f)]; import cpubench.cli as c"
+        "import sys; sys.meta_path = [f for f in sys.meta_path if 'ditable' not in repr(f)]; import cpubench.entry as c"
     )
     for command in (["list"], ["run"], ["list", "--json"]):
         python = [sys.executable, "-c", f"{script}; sys.exit(c.main({command!r}))"]

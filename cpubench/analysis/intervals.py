@@ -33,10 +33,10 @@ def log_interval(
         raise ValueError("an interval needs at least one pass")
     mean = math.fsum(logs) / passes
     if passes < 2:
-        return Interval(_exp(mean), None, None, passes)
+        return Interval(bounded_exp(mean), None, None, passes)
     deviation = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (passes - 1))
     half = t_quantile(passes - 1, confidence) * deviation / math.sqrt(passes) * widening(rho)
-    return Interval(_exp(mean), _exp(mean - half), _exp(mean + half), passes)
+    return Interval(bounded_exp(mean), bounded_exp(mean - half), bounded_exp(mean + half), passes)
 
 
 def widening(rho: float = RHO) -> float:
@@ -56,7 +56,7 @@ def half_width(interval: Interval) -> float:
     return max(interval.high / interval.value - 1, 1 - interval.low / interval.value)
 
 
-def _exp(log: float) -> float:
+def bounded_exp(log: float) -> float:
     """exp(log), kept inside 1e-304 .. 1e304: from files come absurd numbers, too, and JSON knows no infinity."""
     return math.exp(max(-700.0, min(700.0, log)))
 

@@ -12,6 +12,7 @@ from cpubench.analysis.rates import Rates, scored_names
 from cpubench.analysis.reference import BASE_CAP, Reference
 from cpubench.results.records import Run
 
+REMARKS = frozenset({"divisor_kind", "virtual_unknown", "estimate", "interrupted", "failed_samples", "run"})
 MAX_LEFT_OUT = 0.2  # of the passes; beyond that the rest is a selection
 
 Json = dict[str, Any]

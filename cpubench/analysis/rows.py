@@ -25,7 +25,7 @@ def gone_rows(plan: Plan, names: Iterable[str], rates: Rates) -> dict[str, str]:
         for key in (row_key(name, "1"), row_key(name, "cores")):
             values = rates.ns_per_op.get(key)
             if values is None:
-                gone[key] = _skip_reason(plan.skipped, key) or "not in the plan"
+                gone[key] = skip_reason(plan.skipped, key) or "not in the plan"
             elif present(values) < min(MIN_PASSES, max(1, rates.passes)):
                 said = rates.errors.get(key, "not measured")
                 gone[key] = f"in {present(values)} of {rates.passes} passes: {said}"
@@ -79,7 +79,7 @@ def variant_rows(
     return rows
 
 
-def _skip_reason(skipped: list[Missing], key: str) -> str | None:
+def skip_reason(skipped: list[Missing], key: str) -> str | None:
     """The reason of a row that was skipped under these copies or as a whole."""
     names = (key, split_key(key)[0])
     return next((f"skipped: {skip.reason}" for skip in skipped if skip.variant in names), None)

@@ -13,7 +13,7 @@ import pytest
 from cpubench import finish
 from cpubench.analysis.reference import load_reference, make_reference
 from cpubench.analysis.score import score
-from cpubench.cli import main
+from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.measure import draft, runner
 from cpubench.results import load

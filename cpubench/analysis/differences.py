@@ -1,0 +1,122 @@
+"""What the two sides of a comparison are, and in which facts, settings and builds they differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from cpubench.analysis.composite import MIN_PASSES, mean, present
+from cpubench.analysis.estimates import correlation
+from cpubench.analysis.members import Member
+from cpubench.analysis.obstacles import Sides
+from cpubench.results.parse import shown
+
+Json = dict[str, Any]
+
+# Facts of a host that bear on its speed, by the words of a reader.
+HOST = {
+    "hostname": "host", "cpu_model": "CPU", "cpu_ids": "CPU ids", "microcode": "microcode", "arch": "architecture",
+    "packages": "packages", "smt": "SMT", "virtual": "virtual machine", "memory_total_bytes": "memory bytes",
+    "llc_bytes": "last-level cache bytes", "kernel": "kernel", "kernel_cmdline": "kernel command line",
+    "governor": "governor", "thp": "huge pages", "clocksource": "clock source",
+    "quota_cpus": "quota CPUs",
+}  # fmt: skip
+
+
+WORDS = ("kernel command line", "tmpfs")  # facts of many words, of which only those that differ are worth the room
+
+
+def differences(sides: Sides) -> list[Json]:
+    """Each fact that is not the same in all runs, with the values of either side."""
+    told = [[_facts(one) for one in side] for side in sides]
+    found = []
+    for what in dict.fromkeys(name for side in told for facts in side for name in facts):
+        values = [[facts.get(what, "-") for facts in side] for side in told]
+        if len({value for side in values for value in side}) > 1:
+            if what in WORDS:
+                values = _without_common(values)
+            a, b = (shown(" or ".join(dict.fromkeys(side)), 200) for side in values)
+            found.append({"what": what, "a": a, "b": b})
+    return found
+
+
+def side_facts(side: Sequence[Member]) -> Json:
+    """Which runs a side has, of which host, and over how long a time they were made."""
+    first = side[0]
+    return {
+        "host": _text(first.host.get("hostname")),
+        "cpu_model": _text(first.host.get("cpu_model")),
+        "host_id": first.plan.host_id,
+        "divisor": {"kind": first.plan.divisor.kind, "n": first.plan.divisor.n},
+        "runs": [{"file": one.where, "created_utc": one.plan.created_utc, "passes": one.passes} for one in side],
+        "span_hours": _span_hours(side),
+        "correlation": max(filter(None, map(_correlation, side)), default=None),
+        "not_publishable": list(dict.fromkeys(text for one in side for text in one.faults)),
+    }
+
+
+def _correlation(one: Member) -> float | None:
+    """Lag-1 correlation of the passes of a run in the mean of all its rows; None where it has too few."""
+    rows = [logs for logs in one.logs.values() if present(logs) >= MIN_PASSES]
+    if not rows:
+        return None
+    logs = mean(rows)
+    complete = logs[~np.isnan(logs)]
+    return float(correlation(complete)) if len(complete) >= MIN_PASSES else None
+
+
+def _facts(one: Member) -> dict[str, str]:
+    plan = one.plan
+    facts = {"host id": plan.host_id[:12]} | {words: _text(one.host.get(key)) for key, words in HOST.items()}
+    mitigations = one.host.get("mitigations")
+    if isinstance(mitigations, dict):
+        facts |= {f"mitigation of {shown(key, 40)}": _text(value) for key, value in mitigations.items()}
+    facts |= {
+        "cores": f"{plan.divisor.n:g} x {plan.divisor.kind}",
+        "CPUs measured": str(len(plan.cpus)),
+        "profile": plan.profile,
+        "samples a pass": f"{plan.samples} of {plan.sample_ns / 1e6:g} ms",
+        "cap levels": ", ".join(plan.caps),
+        "cpubench": plan.cpubench,
+    }
+    for key, value in plan.build.items():
+        text = _text(value)
+        facts[f"build: {shown(key, 40)}"] = text[:12] if key.endswith("sha256") else text
+    tmpfs = {
+        f"{kind} ({', '.join(option for option in _options(row) if not option.startswith('size='))})"
+        for row in one.obtained.values()
+        for kind in row.get("tmpfs") or ()
+    }
+    return facts | ({"tmpfs": " or ".join(sorted(tmpfs))} if tmpfs else {})
+
+
+def _options(row: Json) -> list[str]:
+    return list(
+        dict.fromkeys(option for text in row.get("mount_options") or () for option in text.replace(",", " ").split())
+    )
+
+
+def _without_common(values: list[list[str]]) -> list[list[str]]:
+    """The texts without the words that are in all of them."""
+    common = set.intersection(*(set(text.split()) for side in values for text in side))
+    return [[" ".join(word for word in text.split() if word not in common) or "-" for text in side] for side in values]
+
+
+def _text(value: Any) -> str:
+    """A fact of a host as one line; foreign, so whatever it is."""
+    if value is None:
+        return "unknown"
+    return shown(value if isinstance(value, str) else json.dumps(value, sort_keys=True), 2000)
+
+
+def _span_hours(side: Sequence[Member]) -> float | None:
+    """Hours between the starts of the first and the last run; None where a file does not tell."""
+    try:
+        times = [datetime.fromisoformat(one.plan.created_utc.replace("Z", "+00:00")).timestamp() for one in side]
+    except (ValueError, OverflowError):
+        return None
+    return (max(times) - min(times)) / 3600

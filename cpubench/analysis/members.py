@@ -1,0 +1,93 @@
+"""The runs of a comparison, each reduced to what comparing needs: the raw integers of fifty would be gigabytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from cpubench.analysis.cells import blocks_at, measured
+from cpubench.analysis.composite import MIN_PASSES, Array, log, present
+from cpubench.analysis.notes import REMARKS
+from cpubench.analysis.rates import Rates, divisors, run_rates
+from cpubench.analysis.reference import BASE_CAP
+from cpubench.analysis.rows import skip_reason
+from cpubench.analysis.scenarios import Scenario
+from cpubench.analysis.score import score
+from cpubench.results.parse import shown
+from cpubench.results.records import Plan, Run
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A run of a side. Logs are of rates: of one copy alone, or of all copies per core that they occupy."""
+
+    where: str  # its file, for sentences
+    sha256: str
+    plan: Plan
+    host: Json
+    passes: int
+    logs: dict[str, Array]  # per pass by row key, NaN where a pass has no such cell
+    errors: dict[str, str]  # the first reason that a sample of a row failed with, by row key
+    obtained: dict[str, Json]  # by row key: `huge_ppm` as mean over passes, others as the set of their values
+    faults: list[str]  # why it may not be published, beside missing rows
+
+
+def member(run: Run, where: str, reference: Mapping[str, Any], scenario: Scenario) -> Member:
+    """The run without its samples; the ``reference`` says which rows are scored."""
+    rates = run_rates(run, BASE_CAP)
+    document = score(run, reference, scenario.name, {scenario.name: scenario})
+    # Missing rows are told where they are missed.
+    faults = [note["text"] for note in document["notes"] if note["code"] not in {*REMARKS, "missing", "no_headline"}]
+    return Member(where, run.sha256, run.plan, run.host, rates.passes, _logs(run.plan, rates), rates.errors,
+                  _obtained(run), faults)  # fmt: skip
+
+
+def absence(one: Member, key: str) -> str | None:
+    """Why a run has no figure for a row that an interval could be made of; None where it has."""
+    logs = one.logs.get(key)
+    if logs is None:
+        return skip_reason(one.plan.skipped, key) or "not in the plan"
+    if not one.passes:
+        return "the run has no passes without a cap" if BASE_CAP not in one.plan.caps else "the run has no passes"
+    there = present(logs)
+    if there >= MIN_PASSES:
+        return None
+    said = one.errors.get(key)
+    if there == one.passes:
+        return f"{MIN_PASSES} passes are needed, the run has {there}"
+    return f"in {there} of {one.passes} passes ({MIN_PASSES} are needed): {said or 'not measured'}"
+
+
+def _logs(plan: Plan, rates: Rates) -> dict[str, Array]:
+    cores = divisors(plan)
+    made = {}
+    for variant in plan.variants:
+        if variant.copies == "1":
+            made[variant.key] = -log(rates.ns_per_op[variant.key])
+        else:
+            made[variant.key] = log(rates.ops_per_s[variant.key]) - np.log(cores.get(variant.key, variant.divisor))
+    return made
+
+
+def _obtained(run: Run) -> dict[str, Json]:
+    found: dict[str, dict[str, list[Any]]] = {}
+    for block in blocks_at(run, BASE_CAP):
+        for cell in block.cells:
+            if measured(cell):
+                row = found.setdefault(cell.key, {})
+                for name in ("huge_ppm", "file_system", "tmpfs", "mount_options"):
+                    row.setdefault(name, []).append(cell.obtained.get(name))
+    return {key: {name: _summary(name, values) for name, values in row.items()} for key, row in found.items()}
+
+
+def _summary(name: str, values: list[Any]) -> Any:
+    if name != "huge_ppm":
+        return sorted({shown(str(value), 200) for value in values if value is not None})
+    numbers = [value for value in values if type(value) in (int, float)]
+    return fmean(numbers) if numbers else None

@@ -1,0 +1,52 @@
+"""The program: signals, and what becomes of an error."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from cpubench.cli import cli, emit
+from cpubench.errors import UsageError
+
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    for other in STOPS:  # saving takes a second or two, and a second signal must not cut it short
+        signal.signal(other, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _complain(code: str, text: str, where: str, json_: bool) -> None:
+    line = f"{where}: {text}" if where else text
+    if json_:
+        emit({"error": {"code": code, "text": text, "where": where}})
+    click.echo(f"cpubench: {line}", err=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0 done, 1 the answer is no, 2 wrong usage or input, 3 not publishable, 130 interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    json_ = "--json" in given
+    for number in STOPS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP, and a script's `&` SIGINT
+            signal.signal(number, _interrupt)
+    try:
+        return cli.main(given, prog_name="cpubench", standalone_mode=False) or 0
+    except UsageError as error:
+        _complain(error.code, error.text, error.where, json_)
+        return 130 if error.code == "interrupted" else 2
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 2
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        _complain("usage", error.format_message(), context.command_path if context else "", json_)
+    except (KeyboardInterrupt, click.Abort):
+        _complain("interrupted", "interrupted", "", json_)
+        return 130
+    return 2

@@ -1,0 +1,26 @@
+"""Which runs a path means: a run folder, a run.json, or a folder that holds run folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cpubench.errors import UsageError
+from cpubench.results.load import run_file
+from cpubench.results.parse import located
+
+
+def run_files(path: Path) -> list[Path]:
+    """The ``run.json`` files of a path, in the order of their folders' names; each is there, none is left out.
+
+    A folder in it that holds a plan and no run is refused: half of what was measured must not be dropped in silence.
+    """
+    file = path / "run.json"
+    try:
+        inside = [] if file.exists() or not path.is_dir() else sorted(one for one in path.iterdir() if one.is_dir())
+        runs = [one for one in inside if (one / "run.json").exists() or (one / "plan.json").exists()]
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise located(path, UsageError("unreadable", f"cannot be read: {reason}")) from None
+    if not runs and inside:
+        raise located(path, UsageError("not_a_run", "is no run folder and holds none: there is no run.json"))
+    return [run_file(one) for one in runs or [path]]
