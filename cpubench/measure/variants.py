@@ -168,14 +168,17 @@ def held_bytes(variants: Sequence[Variant]) -> int:
 
 
 def fit(variants: Sequence[Variant], memory_bytes: int | None) -> tuple[list[Variant], list[Missing]]:
-    """The variants that fit into half of the memory; what is only shown is left out first, then the largest."""
+    """The variants that fit into two thirds of the memory; what is only shown is left out first, then the largest.
+
+    Not half of it: then a machine with 2 GiB for each core, a common one, would have no score.
+    """
     kept, missing = list(variants), []
-    limit = memory_bytes // 2 if memory_bytes is not None else None
+    limit = memory_bytes * 2 // 3 if memory_bytes is not None else None
     while limit is not None and held_bytes(kept) > limit:
         largest = max(kept, key=lambda v: (not v.scored, v.held_bytes * len(v.groups)))
         kept.remove(largest)
         need = largest.held_bytes * len(largest.groups) >> 20
-        text = f"needs {need} MiB; all variants together may hold half of the memory, {limit >> 20} MiB"
+        text = f"needs {need} MiB; all variants together may hold two thirds of the memory, {limit >> 20} MiB"
         missing.append(Missing(largest.key, text, scored=largest.scored))
     return kept, missing
 

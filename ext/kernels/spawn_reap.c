@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHILDREN 4
+#define CHILDREN 2
 #define BYTES ((uint64_t)64 << 20)
 
 static int prepare(struct cb_ctx *ctx) {

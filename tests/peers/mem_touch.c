@@ -1,5 +1,5 @@
-/* OPERATIONS CPU REUSED [APART]: the first byte of OPERATIONS base pages is written, each for the first time, 64 MiB at a time: of a
- * new mapping, or with REUSED = 1 of the same one, whose pages were given back. Only the writes are timed; the first 64 MiB
+/* OPERATIONS CPU REUSED [APART]: the first byte of OPERATIONS base pages is written, each for the first time, 32 MiB at a time: of a
+ * new mapping, or with REUSED = 1 of the same one, whose pages were given back. Only the writes are timed; the first 32 MiB
  * are not. With APART the loop is a function of its own, which the compiler may not put into main(). */
 #include "peer.h"
 
@@ -11,7 +11,7 @@ __attribute__((noinline)) static void apart(char *map, uint64_t n, uint64_t page
 }
 
 int main(int argc, char **argv) {
-    uint64_t ops = number(argc, argv, 1), reused = number(argc, argv, 3), bytes = 64 << 20;
+    uint64_t ops = number(argc, argv, 1), reused = number(argc, argv, 3), bytes = 32 << 20;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), pages = bytes / page;
     pin(argv[2], 0);
     char *map = NULL;
