@@ -17,9 +17,7 @@ static const char *path(struct cb_ctx *ctx, uint64_t number) {
 static int prepare(struct cb_ctx *ctx) {
     int rc = cb_tree_start(ctx);
     ctx->state = rc ? NULL : cb_arena(ctx, sizeof(struct state), CB_BASE);
-    if (!ctx->state) return rc ? rc : cb_fail(ctx, ctx->call);
-    if (ctx->kernel->flags & CB_STORAGE) cb_spread(ctx->dir_fd, cb_tree(ctx)->root);
-    return 0;
+    return rc || ctx->state ? rc : cb_fail(ctx, ctx->call);
 }
 
 static int before(struct cb_ctx *ctx, uint64_t ops) {
