@@ -14,8 +14,9 @@ from cpubench.results.names import kernel_of, row_key, split_key
 from cpubench.results.parse import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from cpubench.host.topology import Core
     from cpubench.measure.profiles import Profile
     from cpubench.results.records import Cell, Run
 
@@ -49,14 +50,16 @@ class Row(NamedTuple):
         return f"{shown(self.family)}@{self.copies}"
 
 
-def rows_of_kernels(kernels: Iterable[dict[str, Any]], profile: Profile, smt: bool) -> list[Row]:
-    """The rows that a run of this profile plans, before it knows what this host cannot measure."""
-    from cpubench.measure.variants import COPIES, name_of, planned
+def rows_of_kernels(
+    kernels: Iterable[dict[str, Any]], profile: Profile, smt: bool, cores: Sequence[Core] = ()
+) -> list[Row]:
+    """The rows that a run of this profile plans on these cores, before it knows what this host cannot measure."""
+    from cpubench.measure.variants import COPIES, expanded, name_of, planned
 
     return [
         Row(kernel["family"], name_of(kernel, param), copies)
         for kernel in kernels
-        for param in kernel["params"]
+        for _, param in expanded(kernel, cores)
         for copies in COPIES
         if planned(kernel, param, copies, profile, smt)
     ]

@@ -85,8 +85,8 @@ def rows(config: pytest.Config) -> list[Row]:
     except ImportError as error:
         how = "build the extension with `pip install -e .`, or give a finished run with --cpubench-run DIR"
         pytest.fail(f"cpubench cannot measure here ({error}): {how}", pytrace=False)
-    smt = read_topology().smt.value
-    return rows_of_kernels(kernels(), PROFILES[config.getoption("--cpubench-profile")], bool(smt))
+    topology, profile = read_topology(), PROFILES[config.getoption("--cpubench-profile")]
+    return rows_of_kernels(kernels(), profile, bool(topology.smt.value), topology.cores)
 
 
 def measure(session: pytest.Session, out: Path) -> Shown:

@@ -30,7 +30,7 @@ def kernels() -> list[dict[str, Any]]:
         kernel = found.setdefault(
             variant.kernel, {"name": variant.kernel, "family": variant.family, "flags": [], "params": []}
         )
-        param = {"label": variant.params, "scored": variant.scored, "strict": False}
+        param = {"label": variant.params, "scored": variant.scored, "strict": False, "each": None}
         if param not in kernel["params"]:
             kernel["params"].append(param)
     return list(found.values())
@@ -140,7 +140,7 @@ def test_what_the_run_could_not_measure_is_skipped(
     pytester: pytest.Pytester, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     more = [*kernels(), {"name": "lock_new", "family": "lock", "flags": [], "params": [
-        {"label": "", "scored": True, "strict": False}]}]  # fmt: skip
+        {"label": "", "scored": True, "strict": False, "each": None}]}]  # fmt: skip
     monkeypatch.setattr(sys.modules["cpubench._native"], "kernels", lambda: more)
     result = live(pytester, "-k", "lock")
     result.assert_outcomes(passed=2, skipped=2, deselected=12)

@@ -27,7 +27,7 @@ def as_run(document: dict[str, Any]) -> Run:
 
 
 def kernel(name: str, family: str, *params: tuple[str, bool, bool], flags: tuple[str, ...] = ()) -> dict[str, Any]:
-    rows = [{"label": label, "scored": scored, "strict": strict} for label, scored, strict in params]
+    rows = [{"label": label, "scored": scored, "strict": strict, "each": None} for label, scored, strict in params]
     return {"name": name, "family": family, "flags": list(flags), "params": rows}
 
 
@@ -64,7 +64,7 @@ def test_a_profile_collects_what_a_run_of_it_plans() -> None:
     for profile in PROFILES:
         chosen, missing = choose(native.kernels(), host, Request(profile=profile))
         planned = {v.key for v in chosen} | {m.variant for m in missing}
-        assert {row.key for row in rows_of_kernels(native.kernels(), PROFILES[profile], smt=True)} == planned
+        assert {row.key for row in rows_of_kernels(native.kernels(), PROFILES[profile], True, host.cores)} == planned
 
 
 def test_a_row_has_one_name_for_pytest_for_compare_and_for_the_plan() -> None:
