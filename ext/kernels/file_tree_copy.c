@@ -6,7 +6,7 @@
 
 #define FILES 400
 #define COPIES 4 /* of a batch */
-#define KEPT 16
+#define KEPT 16 /* on a disk, in its cache, which is given back where memory is short: not in held_bytes */
 
 struct state { char source[CB_PATH], copy[CB_PATH]; uint64_t made; };
 
