@@ -90,8 +90,8 @@ class Explanation(NamedTuple):
 
 
 APART = Explanation(
-    "the same loop takes up to a quarter longer in a function of its own than inside of main(), as compiled into several "
-    "programs; a peer with a function of its own, as the kernel's",
+    "the same loop takes up to a quarter longer in a function of its own than inside of main(), as compiled into "
+    "several programs; a peer with a function of its own, as the kernel's",
     (1,),
 )
 EXPLAINED: dict[str, Explanation] = {
