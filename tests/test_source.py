@@ -57,6 +57,11 @@ def test_the_documented_kernel_is_one_of_the_suite():
     assert shown in [path.read_text() for path in SOURCES]
 
 
+def test_the_readme_counts_the_kernels():
+    listed = [name for name, kernel in KERNELS.items() if "hidden" not in kernel["flags"]]
+    assert f"{len(listed)} small C kernels" in (ROOT / "README.md").read_text()
+
+
 def test_python_files_are_short():
     files = [
         *(ROOT / "cpubench").rglob("*.py"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import re
 import resource
@@ -40,6 +41,7 @@ WIDTH = 0.04  # pairs are taken until the interval of the median ratio is narrow
 OTHERS = 0.15  # CPUs: a pair in which other processes used more is taken again
 WORK = ("test_work", "steps=1000")
 FACTS = collect()
+SEEDS = itertools.count(1)
 DUE_NS = 1_000_000_000  # no sample lasts longer; until then this process sleeps
 Side = Callable[[], float]
 
@@ -77,7 +79,9 @@ def pool(variant: tuple[str, str], copies: list[list[int]], folder: Path) -> Ite
     """sample(ops, window_ns, seats) of fresh copies: memory is had anew for each, as a peer has it."""
     kernel, (index, record) = KERNELS[variant[0]], param(*variant)
     seats = [(cpus[0], record["value"] if "parent" in kernel["flags"] else 0) for cpus in copies]
-    made = _native.Pool(str(programs.COPY), str(programs.TARGET), str(folder), seats, FACTS["llc_bytes"] or 0)
+    # Each with a seed of its own, as the passes of a run have: cycles differ, and so do the names of folders on a disk.
+    paths, llc_bytes = (str(programs.COPY), str(programs.TARGET), str(folder)), FACTS["llc_bytes"] or 0
+    made = _native.Pool(*paths, seats, llc_bytes, next(SEEDS))
     try:
         made.prepare(0, kernel["number"], index, record["value"], list(enumerate(copies)))
         yield lambda ops, window_ns=0, seats=(0,): made.sample(0, list(seats), ops, window_ns, DEADLINE_NS, DUE_NS)

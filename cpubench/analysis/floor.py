@@ -19,8 +19,9 @@ def near_floor(plan: Plan, rates: Rates) -> dict[str, list[str]]:
     found = {}
     for variant in plan.variants:
         times = rates.ns_per_op[variant.key]
-        known = variant.scored and plan.floor_ps and not np.isnan(times).all()
-        if known and float(np.nanmedian(times)) * 1000 < TIMES * plan.floor_ps:
+        if plan.floor_ps is None or not variant.scored or np.isnan(times).all():
+            continue
+        if float(np.nanmedian(times)) * 1000 < TIMES * plan.floor_ps:
             found[variant.key] = [BADGE]
     return found
 
@@ -28,6 +29,6 @@ def near_floor(plan: Plan, rates: Rates) -> dict[str, list[str]]:
 def sentence(plan: Plan, rates: Rates) -> str | None:
     """Which rows are near the floor, and what that is."""
     names = sorted({key.partition("@")[0] for key in near_floor(plan, rates)})
-    if not names:
+    if plan.floor_ps is None or not names:
         return None
     return f"less than {TIMES} times an empty operation ({plan.floor_ps / 1000:.2g} ns): {', '.join(names)}"

@@ -89,7 +89,7 @@ def cpubench_shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
         try:
             stash[SHOWN] = measure(request.session, tmp_path_factory.mktemp("cpubench"))
         except UsageError as error:
-            return f"nothing was measured: {error}"
+            return f"there is no finished run: {error}"
     return stash[SHOWN]
 
 

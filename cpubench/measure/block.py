@@ -48,7 +48,7 @@ def empty_cell(variant: dict[str, Any]) -> dict[str, Any]:
     n = len(variant["groups"])
     return {"kernel": variant["kernel"], "params": variant["params"], "copies": variant["copies"], "obtained": {},
             "samples": {name: [] for name in COLUMNS}, "copy_ops": [0] * n, "copy_elapsed_ns": [0] * n,
-            "prepare_ns": 0, "error": None}  # fmt: skip
+            "prepare_ns": None, "error": None}  # fmt: skip
 
 
 def add_sample(cell: dict[str, Any], number: int, answers: list[dict[str, Any]]) -> int:
@@ -158,7 +158,7 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
             if slot in copies.disproven:  # operations that were not done have no time: the row is its error alone
                 cell |= empty_cell(variant)
             cell["obtained"] |= obtained(copies, variant)
-            cell["prepare_ns"], cell["error"] = copies.prepare_ns.get(slot, 0), copies.errors.get(pool.key(variant))
+            cell["prepare_ns"], cell["error"] = copies.prepare_ns.get(slot), copies.errors.get(pool.key(variant))
     finally:
         copies.pool.close()
     spent = {"start_utc_ns": start_utc_ns, "ready_ns": ready_ns, "prepare_ns": prepare_ns, "rounds_ns": rounds_ns,

@@ -114,10 +114,10 @@ def _takes_ns(answers: list[dict[str, Any]]) -> int:
     return max(spans)
 
 
-def floor_ps(copies: pool.Copies) -> int:
+def floor_ps(copies: pool.Copies) -> int | None:
     """Picoseconds of an operation that does nothing: what the loop around every kernel's work costs at least.
 
-    0 where a copy was lost over it.
+    None where a copy was lost over it.
     """
     slot, ops, empty = len(copies.slots), 3_000_000, copies.kernels["test_work"]["number"]
     try:
@@ -125,7 +125,7 @@ def floor_ps(copies: pool.Copies) -> int:
         taken: list[int] = [copies.pool.sample(slot, [0], ops, 0, LIMIT_NS)[0]["elapsed_ns"] for _ in range(5)]
         copies.pool.release(slot)
     except (OSError, _native.CopyLost):
-        return 0
+        return None
     return min(taken) * 1000 // ops
 
 

@@ -36,7 +36,7 @@ def needs(kernel: Kernel, param: dict[str, Any]) -> list[str]:
     found = []
     if param["place"] == "sibling":
         found.append("a core with two hardware threads")
-    elif param["place"] == "other" or param["threads"] > 1 or param["each"] == "pair":
+    elif param["each"] != "count" and (param["place"] == "other" or param["threads"] > 1):
         found.append(f"{max(2, param['threads'])} cores")
     if "files" in kernel["flags"]:
         found.append("a tmpfs")

@@ -83,7 +83,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     skipped: list[Missing]
     windows: list[Window]
     predicted_pass_ns: Count
-    floor_ps: Count = 0  # of an operation that does nothing; 0: not measured
+    floor_ps: Count | None = None  # of an operation that does nothing; None: not measured
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     samples: Samples
     copy_ops: list[Count]  # per copy, summed over the samples
     copy_elapsed_ns: list[Count]
-    prepare_ns: Count
+    prepare_ns: Count | None  # None: it was never prepared
     error: str | None  # the reason of a sample that failed: later rounds of the block left the variant out
 
     @property

@@ -8,14 +8,14 @@ from cpubench.analysis.rates import run_rates
 from cpubench.results.records import Run
 
 
-def run_with(floor_ps: int) -> Run:
+def run_with(floor_ps: int | None) -> Run:
     run = msgspec.convert(made_run(passes=8), Run)
     return msgspec.structs.replace(run, plan=msgspec.structs.replace(run.plan, floor_ps=floor_ps))
 
 
 def test_short_operations_are_badged_and_named() -> None:
-    rates = run_rates(run_with(0), "as-is")
-    scored = {v.key for v in run_with(0).plan.variants if v.scored}
+    rates = run_rates(run_with(None), "as-is")
+    scored = {v.key for v in run_with(None).plan.variants if v.scored}
     least = min(float(rates.ns_per_op[key].max()) for key in scored)
     run = run_with(round(least * 1000))  # the shortest takes about as long as nothing
     found = near_floor(run.plan, rates)
@@ -28,7 +28,7 @@ def test_short_operations_are_badged_and_named() -> None:
 
 
 def test_long_operations_and_an_unknown_floor_say_nothing() -> None:
-    for floor_ps in (0, 1):
+    for floor_ps in (None, 1):
         run = run_with(floor_ps)
         assert near_floor(run.plan, run_rates(run, "as-is")) == {}
         assert sentence(run.plan, run_rates(run, "as-is")) is None

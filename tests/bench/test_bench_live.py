@@ -126,7 +126,7 @@ def test_a_refused_measurement_is_one_line_in_each_test(pytester: pytest.Pyteste
     result = live(pytester, "--benchmark-json=out.json")
     result.assert_outcomes(failed=14)
     assert len(runner.calls) == 1
-    assert result.stdout.lines.count(f"nothing was measured: {runner.error}") == 14
+    assert result.stdout.lines.count(f"there is no finished run: {runner.error}") == 14
     assert "Traceback" not in result.stdout.str()
 
 

@@ -42,5 +42,7 @@ def test_every_value_says_what_it_needs():
     assert found["storage_create", ""]["needs"][0] == "a disk at --workdir"
     assert found["mem_chase", "set=256M"]["needs"] == ["256 MiB"]
     assert found["lock_mutex", "cs=200ns,threads=4"]["needs"] == ["4 cores"]
+    assert found["lock_line", "cpus=A-B"]["needs"] == ["2 cores"]
+    assert found["lock_all", "threads=N"]["needs"] == []  # its curve begins with one
     assert set(found) == {(k["name"], p["label"]) for k in KERNELS.values() if "hidden" not in k["flags"]
                           for p in k["params"]}  # fmt: skip
