@@ -59,6 +59,14 @@ class Divisor(Struct, frozen=True):
     n: Annotated[float, Meta(gt=0)]
 
 
+class Side(Struct, frozen=True, kw_only=True):
+    """Which of two runs this is whose passes were measured in turns, so that they are compared pass by pass."""
+
+    pair: str  # the same in both
+    label: Literal["a", "b"]
+    settings: dict[str, str]  # environment variables that this side alone has
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     schema: Literal["cpubench.plan/1"] = "cpubench.plan/1"
     id: str
@@ -84,6 +92,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     windows: list[Window]
     predicted_pass_ns: Count
     floor_ps: Count | None = None  # of an operation that does nothing; None: not measured
+    side: Side | None = None  # of `run --ab`
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -161,13 +170,50 @@ class BlockTimes(Struct, frozen=True, kw_only=True):
     clock_read_ns: Count  # what one reading of the clock costs, rounded up
 
 
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """Counters of the host at one moment, since its start unless said; None where the host does not tell."""
+
+    t_ns: Count  # CLOCK_MONOTONIC_RAW
+    busy_ns: Count | None = None  # of the plan's CPUs together: user, nice and system time (proc_stat(5))
+    irq_ns: Count | None = None
+    softirq_ns: Count | None = None
+    steal_ns: Count | None = None
+    others_ns: Count | None = None  # CPU time of all processes that are neither the block's nor the kernel's
+    kernel_ns: Count | None = None  # of the kernel's own threads
+    stalled_ns: Count | None = None  # some task waited for a CPU (/proc/pressure/cpu)
+    throttles: Count | None = None  # periods in which a quota of the own groups was used up
+    throttled_ns: Count | None = None
+    core_throttles: Count | None = None  # thermal_throttle/*_count of the plan's CPUs
+    package_throttles: Count | None = None
+    power_limits: Count | None = None
+    freq_khz: list[Count] = field(default_factory=list)  # now, of each of the plan's CPUs; empty: not told
+    runnable: Count | None = None  # tasks that run or could, now
+    logins: Count | None = None  # sessions of users, now
+
+
+class Busy(Struct, frozen=True, kw_only=True):
+    """A process of somebody else, and the CPU time that it took meanwhile."""
+
+    name: str
+    took_ns: Count
+
+
+class Environment(Struct, frozen=True, kw_only=True):
+    """What the host did around the rounds of a block."""
+
+    before: Snapshot | None = None  # None: by a cpubench that did not look
+    after: Snapshot | None = None
+    busiest: list[Busy] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)  # of each counter that is None
+
+
 class Block(Struct, frozen=True, kw_only=True):
     schema: Literal["cpubench.block/1"]
     plan_id: str
     index: Count  # the pass
     cap: str
     times: BlockTimes
-    environment: dict[str, Any]
+    environment: Environment
     rounds: list[list[Count]]  # the order of each round, as indexes into plan.variants
     cells: list[Cell]
     windows: list[WindowResult]
@@ -177,6 +223,7 @@ class Block(Struct, frozen=True, kw_only=True):
 class Pass(Struct, frozen=True):
     index: Count
     blocks: list[Block]
+    set_aside: list[Block] = field(default_factory=list)  # flagged blocks that were measured again, once
 
 
 class Stopped(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,5 @@
-/* Control kernels: known work, twins that do 2, 5 and 10 % more of it, and none at all (the floor). Not listed. */
+/* Control kernels: known work, the same under another label (A/A), twins that do 2, 5 and 10 % more of it, and none at
+ * all (the floor). Not listed. */
 #include "../kernel.h"
 
 #define SEED 1
@@ -27,13 +28,14 @@ static int release(struct cb_ctx *ctx) {
 #define STEPS(name, n) {.label = "steps=" name, .value = n}
 const struct cb_kernel cb_kernel_test_work = {
     .name = "test_work",
-    .family = "test",
+    .family = "control",
     .doc = "That many dependent steps of multiply and add.",
     .unit = "call",
-    .version = 2,
+    .version = 3,
     .flags = CB_HIDDEN,
     .params = (const struct cb_param[]){
-        STEPS("0", 0), STEPS("1000", 1000), STEPS("1020", 1020), STEPS("1050", 1050), STEPS("1100", 1100), {0}},
+        STEPS("0", 0), STEPS("1000", 1000), STEPS("1000,again", 1000), STEPS("1020", 1020), STEPS("1050", 1050),
+        STEPS("1100", 1100), {0}},
     .prepare = prepare,
     .run = run,
     .release = release,

@@ -217,7 +217,7 @@ def test_a_hang_is_a_row_after_its_deadline(tmp_path):
 def test_a_window_is_contiguous_and_has_all_copies(tmp_path):
     variants = [variant(*WORK, "1", ops=100), variant(*WORK, "cores", ops=100, window_ns=1_000_000),
                 variant("mem_chase", "set=16K", "cores", ops=1000, window_ns=1_000_000)]  # fmt: skip
-    window = {"family": "test", "settle_ns": 10_000_000, "length_ns": 100_000_000}
+    window = {"family": "control", "settle_ns": 10_000_000, "length_ns": 100_000_000}
     plan = plan_of(variants)
     plan = msgspec.convert({**msgspec.to_builtins(plan), "windows": [window]}, Plan)
     block = run_block(tmp_path, plan)
