@@ -1,16 +1,21 @@
-"""The command line: one function per sub-command, no logic; heavy imports happen inside, `--help` needs none."""
+"""The command line: one function per sub-command, no logic; heavy imports happen inside, `--help` needs none.
+
+A room's own commands are in ``cpubench/commands/NAME.py``, as ``command``, and are found there.
+"""
 
 from __future__ import annotations
 
 import json
+import pkgutil
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cpubench import __version__
+from cpubench import __version__, commands
 from cpubench.errors import Unfinished, UsageError
 
 NOT_BUILT = "this is a checkout without its extension: build it with `pip install .` (or `pip install -e .`)"
@@ -35,7 +40,22 @@ def native() -> Any:
     return _native
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Rooms(click.Group):
+    """The commands of this file, and those of the rooms."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(
+            {*super().list_commands(ctx), *(module.name for module in pkgutil.iter_modules(commands.__path__))}
+        )
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        here = super().get_command(ctx, name)
+        if here is None and name in self.list_commands(ctx):
+            here = import_module(f"cpubench.commands.{name}").command
+        return here
+
+
+@click.group(cls=Rooms, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="cpubench")
 def cli() -> None:
     """How much agent work a CPU does, per core and per watt."""
@@ -51,21 +71,25 @@ def cli() -> None:
 @click.option("--resume", type=FOLDER, help="Go on with the run in this folder.")
 @click.option("--budget", metavar="TIME", help="Stop after this time: 90s, 10m.  [default: the profile's]")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of all orders.  [default: drawn]")
+@click.option("--ab", type=FOLDER, metavar="PREFIX", help="Take turns with the cpubench installed there, and compare.")
+@click.option("--ab-set", multiple=True, metavar="NAME=VALUE", help="Environment variable of the other side alone.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where the result is not publishable.")
 @as_json
 def run(
     profile: str | None, families: str | None, copies: str | None, cpus: str | None, workdir: Path | None,
-    out: Path | None, resume: Path | None, budget: str | None, seed: int | None, strict: bool, json_: bool,
+    out: Path | None, resume: Path | None, budget: str | None, seed: int | None, ab: Path | None,
+    ab_set: tuple[str, ...], strict: bool, json_: bool,
 ) -> int:  # fmt: skip
     """Measure this host: one folder with the run file and all evidence."""
     native()
-    from cpubench.finish import finished, naming, run_document, unfinished
+    from cpubench.finish import naming, show, unfinished
     from cpubench.measure import runner
     from cpubench.measure.draft import Options, cpus_of, names_of
     from cpubench.measure.profiles import nanoseconds
+    from cpubench.measure.sides import settings_of
     from cpubench.report.progress import progress
 
-    fixed = (profile, families, copies, cpus, out, budget, seed)
+    fixed = (profile, families, copies, cpus, out, budget, seed, ab, ab_set or None)
     if resume is not None and any(value is not None for value in fixed):
         raise UsageError("usage", "the plan of the run stays as it is: only --workdir may be given too", "--resume")
     try:
@@ -74,22 +98,15 @@ def run(
         else:
             options = Options(
                 profile or "standard", names_of(families), names_of(copies), None, cpus_of(cpus), workdir, out,
-                None if budget is None else nanoseconds(budget), seed,
+                None if budget is None else nanoseconds(budget), seed, ab, settings_of(ab_set),
             )  # fmt: skip
             folder = runner.run(options, progress(sys.stderr))
     except Unfinished as error:
         unfinished(error)
         raise
     with naming(folder):
-        measured, document = finished(folder)
-        if json_:
-            emit(run_document(measured, folder, document))
-        else:
-            from cpubench.report.terminal import show_score
-
-            show_score(document, sys.stdout)
-            click.echo(f"\nrun folder: {folder}")
-    return 3 if strict and not document["publishable"] else 0
+        publishable = show(folder, json_)
+    return 3 if strict and not publishable else 0
 
 
 def _score(path: Path, scenario: str, reference: Path | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,8 +14,11 @@ from cpubench.analysis.score import score
 from cpubench.bench.export import to_pytest_benchmark
 from cpubench.errors import Unfinished, UsageError
 from cpubench.measure.folder import write_json
+from cpubench.measure.sides import TURNS
+from cpubench.report.terminal import show_score
 from cpubench.results.load import load_run
 from cpubench.results.records import Run
+from cpubench.versus import compared, tell
 
 Json = dict[str, Any]
 
@@ -44,7 +48,36 @@ def unfinished(error: Unfinished) -> None:
     """Nothing; the folder of a run that ended early gets its pytest-benchmark file, if there are passes to be in it."""
     if error.passes:
         with suppress(UsageError), naming(error.folder):  # such as a full disk: how the run ended is the thing to say
-            write_json(error.folder / "pytest-benchmark.json", to_pytest_benchmark(load_run(error.folder)))
+            for folder in folders(error.folder):
+                write_json(folder / "pytest-benchmark.json", to_pytest_benchmark(load_run(folder)))
+
+
+def folders(folder: Path) -> list[Path]:
+    """The run folders of a run: itself, or those of its two sides."""
+    return [folder / label for label in "ab"] if (folder / TURNS).exists() else [folder]
+
+
+def show(folder: Path, json_: bool) -> bool:
+    """Whether a finished run may be published, after printing it: a score, or the comparison of two sides."""
+    made = [(one, *finished(one)) for one in folders(folder)]
+    documents = [run_document(run, one, scored) for one, run, scored in made]
+    publishable = all(document["publishable"] for document in documents)
+    if len(made) == 1:
+        if json_:
+            print(json.dumps(documents[0], indent=1))
+        else:
+            show_score(made[0][2], sys.stdout)
+    else:
+        compared_sides = compared([folder], None, "equal", None)
+        if json_:
+            sides = dict(zip("ab", documents, strict=True))
+            whole = {"run": str(folder), "publishable": publishable, "sides": sides, "compare": compared_sides}
+            print(json.dumps(whole, indent=1))
+        else:
+            tell(compared_sides, json_=False, markdown=False)
+    if not json_:
+        print(f"\nrun folder: {folder}")
+    return publishable
 
 
 def run_document(run: Run, folder: Path, scored: Json) -> Json:

@@ -1,7 +1,7 @@
 """Two variants that were measured in the same blocks: their difference, pass by pass.
 
-What a moment of the host does to both cancels in a round: of labels of one kernel on a busy virtual machine the half-width was
-7 to 20 times smaller by rounds than by samples one after the other.
+What a moment of the host does to both cancels in a round: of labels of one kernel on a busy virtual machine the
+half-width was 7 to 20 times smaller by rounds than by samples one after the other.
 """
 
 from __future__ import annotations

@@ -13,31 +13,36 @@ from cpubench.analysis.rates import block_rates
 from cpubench.results.records import Block, Plan
 
 
-def half_widths(plan: Plan, blocks: Sequence[Block]) -> dict[str, float]:
+def half_widths(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | None = None) -> dict[str, float]:
     """Relative half-width (0.02 is 2 %) of each headline quantity: "per_core", "per_core spawn", "speed", ...
 
     A constant reference only shifts logs, so none is needed here; the families weigh the same. ``blocks`` are those
     of one cap level, one per pass. A row that no pass has is left out: more passes would not bring it. Where passes
     lack a cell and fewer than eight are complete, more might: infinite.
+
+    With those of an ``other`` side, measured in turns with these, the quantities are the ratios of the two.
     """
-    rates = block_rates(plan, blocks)
+    passes = len(blocks) if other is None else min(len(blocks), len(other))
+    sides = [block_rates(plan, side[:passes]) for side in (blocks, other) if side is not None]
     widths = {}
-    for measure, copies, values in (("per_core", "cores", rates.ops_per_s), ("speed", "1", rates.ns_per_op)):
+    for measure, copies in (("per_core", "cores"), ("speed", "1")):
         families: dict[str, dict[str, Array]] = {}
         for variant in plan.variants:
-            if variant.scored and variant.copies == copies and present(values[variant.key]):
-                families.setdefault(variant.family, {})[variant.name] = log(values[variant.key])
+            if variant.scored and variant.copies == copies:
+                each = [log(rates.ops_per_s[variant.key]) for rates in sides]
+                if all(map(present, each)):
+                    families.setdefault(variant.family, {})[variant.name] = each[0] - each[1] if each[1:] else each[0]
         composites = {f"{measure} {family}": family_logs(rows) for family, rows in families.items()}
         if composites:
             composites[measure] = mean(list(composites.values()))
         for name, logs in composites.items():
             complete = logs[~np.isnan(logs)]
-            enough = len(complete) >= max(2, min(MIN_PASSES, len(blocks)))
+            enough = len(complete) >= max(2, min(MIN_PASSES, passes))
             widths[name] = half_width(log_interval(complete)) if enough else math.inf
     return widths
 
 
-def headline_half_width(plan: Plan, blocks: Sequence[Block]) -> float | None:
+def headline_half_width(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | None = None) -> float | None:
     """The widest of the half-widths; None while one of them is not there, or where nothing is scored."""
-    widest = max(half_widths(plan, blocks).values(), default=math.inf)
+    widest = max(half_widths(plan, blocks, other).values(), default=math.inf)
     return widest if math.isfinite(widest) else None

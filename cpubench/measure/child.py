@@ -8,33 +8,45 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cpubench import _native
 from cpubench.errors import UsageError
 
 STOP_S = 5.0
-PACKAGES = Path(__file__).resolve().parents[2]  # where this very package is, be it a user's own site folder
 # -I keeps the working folder and the environment out, and with them installs by --user or PYTHONPATH.
 START = "import runpy, sys; sys.path.append(sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1), run_name='__main__')"
 
 
-def run_child(module: str, arguments: list[str], workdir: Path, rng: random.Random) -> None:
+@dataclass(frozen=True)
+class Installed:
+    """A cpubench to measure with: by default this very one, be it in a user's own site folder."""
+
+    python: str = sys.executable
+    packages: Path = Path(__file__).resolve().parents[2]  # the folder that its package is in
+    settings: dict[str, str] = field(default_factory=dict)  # environment variables that its processes have beside
+
+
+def run_child(
+    module: str, arguments: list[str], workdir: Path, rng: random.Random, installed: Installed | None = None
+) -> None:
     """Runs ``module`` in a fresh process with a scratch folder below ``workdir`` and waits for its end.
 
     UsageError with the child's own line where it fails. When an exception comes in between (an interrupt), the child
     is stopped first: it kills its copies, and its guard removes the scratch folder.
     """
+    own = installed or Installed()
     scratch = tempfile.mkdtemp(prefix=".scratch-", dir=workdir)
     # The size of the environment moves the stack, and with it up to several per cent of time (Mytkowicz, ASPLOS 2009):
     # each block draws its own.
-    environment = {**os.environ, "CPUBENCH_PADDING": "x" * rng.randrange(4096)}
+    environment = {**os.environ, **own.settings, "CPUBENCH_PADDING": "x" * rng.randrange(4096)}
     command = [
-        sys.executable,
+        own.python,
         "-I",
         "-c",
         START,
-        str(PACKAGES),
+        str(own.packages),
         module,
         *arguments,
         scratch,

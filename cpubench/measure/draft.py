@@ -6,7 +6,7 @@ import random
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,13 @@ class Options:
     out: Path | None = None
     budget_ns: int | None = None
     seed: int | None = None
+    prefix: Path | None = None  # of another build, which takes turns with this one
+    settings: dict[str, str] = field(default_factory=dict)  # environment variables of the side that takes turns
+
+    @property
+    def turns(self) -> bool:
+        """Whether two sides take turns."""
+        return self.prefix is not None or bool(self.settings)
 
 
 def draft(options: Options) -> tuple[Plan, dict[str, Any]]:

@@ -66,11 +66,21 @@ def new_folder(out: Path | None, hostname: str | None) -> tuple[Path, list[Path]
     return folder.resolve(), made
 
 
+def make(folder: Path) -> None:
+    """Makes the folder of a side of a run."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError("out", f"cannot be made: {error.strerror}", str(folder)) from None
+
+
 def discard(folder: Path, made: Sequence[Path]) -> None:
     """Removes a run of which nothing was measured: its files from a folder that was empty, and what was made for it."""
-    for left in (folder / "plan.json", folder / "log.jsonl", *folder.glob("block-*.json")):
-        left.unlink(missing_ok=True)
-    for one in made:
+    sides = [folder / label for label in "ab"]
+    for one in (*sides, folder):
+        for left in (one / "plan.json", one / "turns.json", one / "log.jsonl", *one.glob("block-*.json")):
+            left.unlink(missing_ok=True)
+    for one in (*sides, *made):
         with contextlib.suppress(OSError):  # not empty: somebody else's
             one.rmdir()
 

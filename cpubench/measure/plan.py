@@ -59,13 +59,13 @@ def sized(plan: Plan, found: dict[str, Any]) -> Plan:
     )
 
 
-def check_budget(plan: Plan, spent_ns: int) -> None:
+def check_budget(plan: Plan, spent_ns: int, pass_ns: float) -> None:
     """UsageError where what is left of the budget cannot hold the fewest passes that say anything."""
-    need_ns = MIN_PASSES * plan.predicted_pass_ns
+    need_ns = MIN_PASSES * pass_ns
     if plan.budget_ns and plan.budget_ns - spent_ns < need_ns:
         raise UsageError(
             "budget_too_small",
-            f"{plan.budget_ns / 1e9:.0f} s cannot hold {MIN_PASSES} passes of {plan.predicted_pass_ns / 1e9:.1f} s "
+            f"{plan.budget_ns / 1e9:.0f} s cannot hold {MIN_PASSES} passes of {pass_ns / 1e9:.1f} s "
             f"after {spent_ns / 1e9:.0f} s of calibration: allow {(need_ns + spent_ns) / 1e9 + 1:.0f} s "
             "or choose fewer families",
             "--budget",
@@ -93,6 +93,16 @@ def stop(plan: Plan, passes: int, half_width: float | None, spent_ns: int, pass_
     if plan.budget_ns and spent_ns + pass_ns > plan.budget_ns:
         return "budget"
     return None
+
+
+def may_repeat(plan: Plan, flagged: int, passes: int, spent_ns: int, pass_ns: float) -> bool:
+    """Whether a flagged block is measured again, which is decided by flags alone: by how many are ``flagged``, this one
+    among them, of so many ``passes``.
+
+    Of more than one in five it would not help: the host is like that, and the run says so.
+    """
+    in_time = not plan.budget_ns or spent_ns + pass_ns <= plan.budget_ns
+    return in_time and flagged <= 1 + passes // 5
 
 
 def profile_of(name: str) -> Profile:

@@ -20,7 +20,7 @@ def progress(out: TextIO) -> Callable[[str, Any], None]:
         out.flush()
 
     def tell(event: str, state: Any) -> None:
-        plan, passes, left = state.plan, len(state.blocks), f"at most {clock(state.most_left_ns)}"
+        plan, passes, left = state.plan, state.passes, f"at most {clock(state.most_left_ns)}"
         if event == "calibrating":
             line(f"calibrating {len(plan.variants)} variants, about {1 + len(plan.variants) // 6} s", stays=not moving)
         elif event == "planned":
@@ -29,8 +29,11 @@ def progress(out: TextIO) -> Callable[[str, Any], None]:
                 f"{plan.max_passes} passes of about {plan.predicted_pass_ns / 1e9:.1f} s, {left}"
             )
         elif event == "pass":
-            width = "" if state.half_width is None else f", widest interval +-{100 * state.half_width:.3g} %"
+            what = "ratio" if state.sides[1:] else "interval"
+            width = "" if state.half_width is None else f", widest {what} +-{100 * state.half_width:.3g} %"
             line(f"pass {passes}{width} (target {plan.target_ppm / 1e4:g} %), {left} left", stays=False)
+        elif event == "again":
+            line(f"pass {passes + 1} is measured again: {', '.join(state.names)}")
         elif event.startswith("stopped by "):
             by = event.removeprefix("stopped by ")
             line(f"{passes} passes, {ENDS.get(by, event)}")

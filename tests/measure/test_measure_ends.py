@@ -16,6 +16,7 @@ from cpubench.analysis.score import score
 from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.measure import draft, runner
+from cpubench.measure import passes as passing
 from cpubench.results import load
 from cpubench.results.files import sealed
 from cpubench.results.load import load_run
@@ -32,7 +33,7 @@ class Children:
     def __init__(self):
         self.ends, self.workdirs, self.started = {}, [], []
 
-    def __call__(self, module, arguments, workdir, rng):
+    def __call__(self, module, arguments, workdir, rng, installed=None):
         self.workdirs.append(workdir)
         is_block = module.endswith(".block")
         plan = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Plan)
@@ -62,7 +63,7 @@ def block(plan, index):
 def children(monkeypatch, tmp_path):
     """The stand-in, on a host where nobody else measures, in an empty working folder."""
     made_up = Children()
-    monkeypatch.setattr(runner, "run_child", made_up)
+    monkeypatch.setattr(passing, "run_child", made_up)
     monkeypatch.setattr(runner.place, "host_lock", contextlib.nullcontext)
     monkeypatch.chdir(tmp_path)
     return made_up
@@ -92,7 +93,7 @@ def test_a_run_that_ends_early_keeps_its_passes_and_says_how_to_go_on(capsys, ch
     assert err[-1] == f"{line}{kept}; go on with `cpubench run --resume '{folder}'`"
     assert json.loads(out)["error"]["text"] in err[-1]
     assert err[-2] == f"{passes} passes, {'interrupted' if code == 130 else 'given up'}"
-    assert children.started.count(passes) == (1 if code == 130 else runner.GIVE_UP)
+    assert children.started.count(passes) == (1 if code == 130 else passing.GIVE_UP)
     run = load_run(folder)
     assert (run.stopped.by, run.stopped.passes) == (by, passes)
     assert len(json.loads((folder / "pytest-benchmark.json").read_text())["benchmarks"]) == len(run.plan.variants)
@@ -112,7 +113,7 @@ def test_a_block_that_was_written_when_the_interrupt_came_is_a_pass(capsys, chil
         if arguments[1] == str(passes - 1):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "run_child", child)
+    monkeypatch.setattr(passing, "run_child", child)
     code, _, err = cpubench(capsys, *RUN, "--out", "r")
     assert code == 130
     assert f"{passes} pass" in err[-1]
@@ -145,10 +146,10 @@ def test_what_was_given_up_is_not_publishable():
 
 
 def test_a_full_disk_at_the_run_file_is_said_with_the_way_on(capsys, children, monkeypatch):
-    def full(state, by):
+    def full(state, side, by):
         raise UsageError("write", "cannot be written: No space left on device", "run.json")
 
-    monkeypatch.setattr(runner, "_write_run", full)
+    monkeypatch.setattr(passing, "write_run", full)
     code, _, err = cpubench(capsys, *RUN, "--out", "r")
     assert code == 2
     assert err[-1].startswith("cpubench: run.json: cannot be written: No space left on device; 12 passes are kept; go")

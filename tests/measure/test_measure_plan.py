@@ -45,9 +45,9 @@ def test_without_a_budget_time_does_not_stop_it(plan):
 
 def test_a_budget_that_cannot_hold_eight_passes_is_refused_with_the_one_that_can(plan):
     plan = changed(plan, budget_ns=20 * S, predicted_pass_ns=2 * S)
-    planning.check_budget(plan, 4 * S)
+    planning.check_budget(plan, 4 * S, 2 * S)
     with pytest.raises(UsageError, match=r"--budget: 20 s cannot hold 8 passes of 2.0 s after 5 s .* allow 22 s"):
-        planning.check_budget(plan, 5 * S)
+        planning.check_budget(plan, 5 * S, 2 * S)
 
 
 def test_calibration_sizes_the_variants_and_names_those_that_failed(plan):

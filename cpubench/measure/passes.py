@@ -1,0 +1,162 @@
+"""The passes of a run: block after block until the stop, flagged ones once more, and the run files."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cpubench.analysis.flags import block_flags
+from cpubench.analysis.widths import headline_half_width
+from cpubench.errors import Unfinished, UsageError
+from cpubench.measure import build
+from cpubench.measure import folder as place
+from cpubench.measure import plan as planning
+from cpubench.measure.child import run_child
+from cpubench.measure.sides import CAP, Side
+from cpubench.results.files import sealed
+from cpubench.results.load import load_block
+from cpubench.results.records import Block, Plan
+
+GIVE_UP = 3  # blocks in a row that failed as a whole
+
+
+@dataclass
+class State:
+    """A run on its way."""
+
+    folder: Path
+    sides: list[Side]
+    facts: dict[str, Any]
+    began_ns: int
+    pass_ns: float  # how long a pass takes, of all sides, as far as is known
+    half_width: float | None = None
+    again: int = 0  # blocks that were measured again, since the start of this process
+    names: list[str] = field(default_factory=list)  # of the flags for which the last one was
+
+    @property
+    def plan(self) -> Plan:
+        return self.sides[0].plan
+
+    @property
+    def passes(self) -> int:
+        return min(len(side.blocks) for side in self.sides)
+
+    @property
+    def spent_ns(self) -> int:
+        return time.monotonic_ns() - self.began_ns
+
+    @property
+    def most_left_ns(self) -> int:
+        return planning.most_left_ns(self.plan, self.passes, self.spent_ns, self.pass_ns)
+
+    def look(self) -> None:
+        """Finds how wide the headline quantities are: of the run, or of the ratio of two sides."""
+        other = self.sides[1].blocks if self.sides[1:] else None
+        self.half_width = headline_half_width(self.plan, self.sides[0].blocks, other) if self.passes else None
+
+
+Tell = Callable[
+    [str, State], None
+]  # ("calibrating" | "planned" | "pass" | "again" | "failed: ..", state), for a person
+
+
+def measure_passes(state: State, workdir: Path, tell: Tell) -> Path:
+    """The run's folder, after its stop. Once there is a block the run file is written, whatever happens; Unfinished
+    where it was no stop that ended the run."""
+    plan, by = state.plan, "failed"
+    tell("planned", state)
+    place.log(state.folder, "planned", id=plan.id, passes=state.passes, predicted_pass_ns=plan.predicted_pass_ns)
+    try:
+        try:
+            by = _until_stop(state, workdir, tell)
+        except KeyboardInterrupt:
+            by = "interrupted"
+            for side in state.sides:  # the last one's file may be there, and its process still at its end
+                side.load_finished()
+            state.look()
+            raise
+        finally:
+            if state.passes:
+                for side in state.sides:
+                    write_run(state, side, by)
+                place.log(state.folder, "stopped", by=by, passes=state.passes)
+                tell(f"stopped by {by}", state)
+    except (UsageError, KeyboardInterrupt) as error:
+        raise Unfinished(error, state.folder, state.passes) from None
+    return state.folder
+
+
+def _until_stop(state: State, workdir: Path, tell: Tell) -> str:
+    """Measures pass after pass; why it stopped. UsageError after too many failures in a row."""
+    plan, failures = state.plan, 0
+    while True:
+        index, took_ns = state.passes, 0
+        why = planning.stop(plan, index, state.half_width, state.spent_ns, state.pass_ns)
+        if why:
+            return why
+        try:
+            for side in _turns(state, index):
+                took_ns += _measure(state, side, failures, workdir, tell)
+            failures = 0
+        except UsageError as error:
+            failures += 1
+            place.log(state.folder, "block_failed", index=index, reason=str(error))
+            tell(f"failed: {error}", state)
+            if failures == GIVE_UP:
+                raise
+            continue
+        # The slowest so far, but not the prediction: that holds first touches, which later passes do not pay.
+        state.pass_ns = max(state.pass_ns if index else 0.0, float(took_ns))
+        state.look()
+        place.log(state.folder, "pass", index=index, half_width=state.half_width)
+        tell("pass", state)
+
+
+def _turns(state: State, index: int) -> list[Side]:
+    """The sides that lack the block of this pass, in the order of their turns."""
+    order = list(state.sides)
+    random.Random(f"{state.plan.seed}:{index}:turns").shuffle(order)
+    return [side for side in order if len(side.blocks) == index]
+
+
+def _measure(state: State, side: Side, failures: int, workdir: Path, tell: Tell) -> int:
+    """The nanoseconds that the block of a side's next pass took. Where it is flagged it is measured once more, and that
+    one counts, whatever it says."""
+    index, start_ns = len(side.blocks), time.monotonic_ns()
+    block = _block(side, index, f"{failures}", workdir)
+    took_ns, flagged = time.monotonic_ns() - start_ns, side.add(block)
+    if flagged and planning.may_repeat(side.plan, side.flagged, index + 1, state.spent_ns, took_ns):
+        state.names = [flag.value for flag in block_flags(side.plan, block)]
+        place.log(side.folder, "again", index=index, flags=state.names)
+        tell("again", state)
+        side.replace(_block(side, index, f"{failures}:again", workdir, again=True))
+        state.again += 1
+    return took_ns
+
+
+def _block(side: Side, index: int, attempt: str, workdir: Path, again: bool = False) -> Block:
+    file = side.block_file(index, again)
+    arguments = [str(side.folder / "plan.json"), str(index), CAP, str(file)]
+    rng = random.Random(f"{side.plan.seed}:{index}:{attempt}")
+    run_child("cpubench.measure.block", arguments, workdir, rng, side.installed)
+    return load_block(file, side.plan)
+
+
+def write_run(state: State, side: Side, by: str) -> None:
+    """Writes the ``run.json`` of a side."""
+    passes = []
+    for block in side.blocks:
+        aside = [msgspec.to_builtins(side.set_aside[block.index])] if block.index in side.set_aside else []
+        passes.append({"index": block.index, "blocks": [msgspec.to_builtins(block)], "set_aside": aside})
+    width = None if state.half_width is None else round(state.half_width * 1e6)
+    place.write_json(side.folder / "run.json", sealed({
+        "schema": "cpubench.run/1", "plan": msgspec.to_builtins(side.plan), "host": state.facts,
+        "imported": build.imported(), "passes": passes,
+        "stopped": {"by": by, "passes": len(passes), "half_width_ppm": width}, "notes": [],
+    }))  # fmt: skip
