@@ -14,10 +14,9 @@ import msgspec
 from cpubench.analysis.flags import block_flags
 from cpubench.analysis.widths import headline_half_width
 from cpubench.errors import Unfinished, UsageError
-from cpubench.measure import build
+from cpubench.measure import build, child
 from cpubench.measure import folder as place
 from cpubench.measure import plan as planning
-from cpubench.measure.child import run_child
 from cpubench.measure.sides import CAP, Side
 from cpubench.results.files import sealed
 from cpubench.results.load import load_block
@@ -144,16 +143,18 @@ def _block(side: Side, index: int, attempt: str, workdir: Path, again: bool = Fa
     file = side.block_file(index, again)
     arguments = [str(side.folder / "plan.json"), str(index), CAP, str(file)]
     rng = random.Random(f"{side.plan.seed}:{index}:{attempt}")
-    run_child("cpubench.measure.block", arguments, workdir, rng, side.installed)
+    child.run_child("cpubench.measure.block", arguments, workdir, rng, side.installed)
     return load_block(file, side.plan)
 
 
 def write_run(state: State, side: Side, by: str) -> None:
-    """Writes the ``run.json`` of a side."""
+    """Writes the ``run.json`` of a side, with its blocks as their files have them: their seals are of every word."""
     passes = []
-    for block in side.blocks:
-        aside = [msgspec.to_builtins(side.set_aside[block.index])] if block.index in side.set_aside else []
-        passes.append({"index": block.index, "blocks": [msgspec.to_builtins(block)], "set_aside": aside})
+    for index in range(len(side.blocks)):
+        aside = index in side.set_aside
+        files = [side.block_file(index, again=aside)] + [side.block_file(index)] * aside
+        counts, *others = [msgspec.json.decode(file.read_bytes()) for file in files]
+        passes.append({"index": index, "blocks": [counts], "set_aside": others})
     width = None if state.half_width is None else round(state.half_width * 1e6)
     place.write_json(side.folder / "run.json", sealed({
         "schema": "cpubench.run/1", "plan": msgspec.to_builtins(side.plan), "host": state.facts,

@@ -15,7 +15,7 @@ from cpubench.analysis.reference import as_reference, load_reference
 from cpubench.analysis.score import check_comparable
 from cpubench.errors import Unfinished, UsageError
 from cpubench.host.facts import collect
-from cpubench.measure import build, passes
+from cpubench.measure import build, child
 from cpubench.measure import folder as place
 from cpubench.measure import plan as planning
 from cpubench.measure.draft import Options, draft
@@ -111,7 +111,7 @@ def _calibration(plan: Plan, folder: Path, workdir: Path) -> dict[str, object]:
     try:
         place.write_json(drafted, msgspec.to_builtins(plan))
         arguments = [str(drafted), str(out)]
-        passes.run_child("cpubench.measure.calibrate", arguments, workdir, random.Random(plan.seed))
+        child.run_child("cpubench.measure.calibrate", arguments, workdir, random.Random(plan.seed))
         found: dict[str, object] = msgspec.json.decode(out.read_bytes())
         return found
     finally:

@@ -134,7 +134,7 @@ def _installed(prefix: Path | None, settings: dict[str, str]) -> tuple[Installed
         raise UsageError("ab", "is no prefix of a cpubench: it has no bin/python", str(prefix))
     try:
         done = subprocess.run(
-            [str(python), "-I", "-c", TELL], capture_output=True, text=True, errors="replace", check=False,
+            [str(python.absolute()), "-I", "-c", TELL], capture_output=True, text=True, errors="replace", check=False,
             timeout=ASK_S, stdin=subprocess.DEVNULL, cwd="/",
         )  # fmt: skip
         told = json.loads(done.stdout)

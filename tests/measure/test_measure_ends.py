@@ -1,6 +1,5 @@
 """How runs begin and end, with blocks that are made up: what is kept, what is said, and what is removed."""
 
-import contextlib
 import json
 import os
 import time
@@ -9,73 +8,20 @@ from pathlib import Path
 import made
 import msgspec
 import pytest
+from stand_ins import cpubench
 
 from cpubench import finish
 from cpubench.analysis.reference import load_reference, make_reference
 from cpubench.analysis.score import score
 from cpubench.entry import main
 from cpubench.errors import UsageError
+from cpubench.measure import child as processes
 from cpubench.measure import draft, runner
 from cpubench.measure import passes as passing
 from cpubench.results import load
-from cpubench.results.files import sealed
 from cpubench.results.load import load_run
-from cpubench.results.records import Plan
 
 RUN = ["run", "--profile", "quick", "--families", "file", "--seed", "7"]
-TIMES = {"start_utc_ns": 1, "ready_ns": 10**9, "prepare_ns": 10**9, "rounds_ns": 10**9, "timed_ns": 1, "hook_ns": 0,
-         "clock_read_ns": 30}  # fmt: skip
-
-
-class Children:
-    """Stands in for the processes: ``ends`` says what happens instead of a calibration (-1) or of a block."""
-
-    def __init__(self):
-        self.ends, self.workdirs, self.started = {}, [], []
-
-    def __call__(self, module, arguments, workdir, rng, installed=None):
-        self.workdirs.append(workdir)
-        is_block = module.endswith(".block")
-        plan = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Plan)
-        index = int(arguments[1]) if is_block else -1
-        self.started.append(index)
-        if index in self.ends:
-            raise self.ends[index]
-        if is_block:
-            Path(arguments[3]).write_text(json.dumps(block(plan, index)))
-        else:
-            sizes = {v.key: [1000, 0 if v.copies == "1" else 20_000_000, 20_000_000] for v in plan.variants}
-            Path(arguments[1]).write_text(
-                json.dumps({"sizes": sizes, "errors": {}, "prepare_ns": 10**10, "floor_ps": 300})
-            )
-
-
-def block(plan, index):
-    order = list(range(len(plan.variants)))
-    return sealed({
-        "schema": "cpubench.block/1", "plan_id": plan.id, "index": index, "cap": "as-is", "times": TIMES,
-        "environment": {}, "rounds": [order] * plan.samples, "windows": [],
-        "cells": [made.made_cell(variant, plan.samples, 1.0) for variant in plan.variants],
-    })  # fmt: skip
-
-
-@pytest.fixture
-def children(monkeypatch, tmp_path):
-    """The stand-in, on a host where nobody else measures, in an empty working folder."""
-    made_up = Children()
-    monkeypatch.setattr(passing, "run_child", made_up)
-    monkeypatch.setattr(runner.place, "host_lock", contextlib.nullcontext)
-    monkeypatch.chdir(tmp_path)
-    return made_up
-
-
-def cpubench(capsys, *arguments):
-    """(exit code, stdout, lines on stderr) of a call in this process."""
-    code = main([str(argument) for argument in arguments])
-    told = capsys.readouterr()
-    return code, told.out, told.err.splitlines()
-
-
 ENDS = [
     (KeyboardInterrupt(), 130, "interrupted", "cpubench: interrupted; "),
     (UsageError("child_failed", "no memory", "block"), 2, "failed", "cpubench: block: no memory; "),
@@ -113,7 +59,7 @@ def test_a_block_that_was_written_when_the_interrupt_came_is_a_pass(capsys, chil
         if arguments[1] == str(passes - 1):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(passing, "run_child", child)
+    monkeypatch.setattr(processes, "run_child", child)
     code, _, err = cpubench(capsys, *RUN, "--out", "r")
     assert code == 130
     assert f"{passes} pass" in err[-1]

@@ -9,9 +9,9 @@ import made
 import msgspec
 import pytest
 from pools import CPUS
-from test_measure_ends import Children, block, children, cpubench  # noqa: F401  (a fixture)
+from stand_ins import Children, block, cpubench
 
-from cpubench.measure import passes as passing
+from cpubench.measure import child as processes
 from cpubench.measure import plan as planning
 from cpubench.measure.sides import settings_of
 from cpubench.results.files import sealed
@@ -50,10 +50,10 @@ class Disturbed(Children):
 
 
 @pytest.fixture
-def disturb(children, monkeypatch):  # noqa: F811
+def disturb(children, monkeypatch):
     def start(indexes, still=False):
         made_up = Disturbed(indexes, still)
-        monkeypatch.setattr(passing, "run_child", made_up)
+        monkeypatch.setattr(processes, "run_child", made_up)
         return made_up
 
     return start
@@ -102,13 +102,13 @@ def test_an_interrupted_repetition_keeps_the_block_that_it_was_for(capsys, distu
         if "again" in arguments[-1]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(passing, "run_child", child)
+    monkeypatch.setattr(processes, "run_child", child)
     assert cpubench(capsys, *RUN)[0] == 130
     run = load_run(Path("r"))
     assert len(run.passes) == 4
     assert len(run.passes[3].set_aside) == (when == "after")
     first = Path("r/block-003-as-is.json").read_bytes()
-    monkeypatch.setattr(passing, "run_child", made_up)
+    monkeypatch.setattr(processes, "run_child", made_up)
     assert cpubench(capsys, "run", "--resume", "r")[0] == 0
     assert Path("r/block-003-as-is.json").read_bytes() == first
     assert len(load_run(Path("r")).passes[3].set_aside) == (when == "after")
@@ -159,7 +159,7 @@ def test_two_sides_go_on_where_they_were_interrupted(capsys, disturb):
         (["--ab-set", "=1"], "--ab-set: '=1' is not like NAME=VALUE"),
     ],
 )
-def test_another_build_that_is_none_is_refused_and_nothing_is_left(capsys, children, tmp_path, arguments, text):  # noqa: F811
+def test_another_build_that_is_none_is_refused_and_nothing_is_left(capsys, children, tmp_path, arguments, text):
     (tmp_path / "empty" / "bin").mkdir(parents=True)
     python = tmp_path / "empty" / "bin" / "python"
     python.write_text("#!/bin/sh\necho no such module >&2; exit 1\n")
@@ -169,7 +169,7 @@ def test_another_build_that_is_none_is_refused_and_nothing_is_left(capsys, child
     assert not Path("r").exists()
 
 
-def test_another_build_with_other_work_is_refused_by_name(capsys, children, tmp_path):  # noqa: F811
+def test_another_build_with_other_work_is_refused_by_name(capsys, children, tmp_path):
     told = {"suite": 2, "cpubench": "0.0.1", "build": {}, "packages": "/nowhere", "versions": {"file_create": 77}}
     (tmp_path / "p" / "bin").mkdir(parents=True)
     python = tmp_path / "p" / "bin" / "python"
