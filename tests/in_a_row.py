@@ -7,6 +7,7 @@ with their coefficient of variation, and each run compared with the one before i
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -36,7 +37,7 @@ def main(folders: list[Path]) -> None:
     print("\n| B, A | ratio of headlines | CI | verdict | speed | families called different | rows called different |")
     print("|---|--:|---|---|---|---|---|")
     wrong = 0
-    for before, after in zip(members, members[1:], strict=False):
+    for before, after in pairwise(members):
         found = compare([[before], [after]], reference, equal)
         head = found["headline"]["per_core"]
         wrong += head["verdict"] in CALLED
