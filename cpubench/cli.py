@@ -159,20 +159,26 @@ def check(strict: bool, json_: bool) -> int:
 def score(runs: Sequence[Path], scenario: str, reference: Path | None, strict: bool, json_: bool) -> int:
     """Compute the scores of finished runs anew, from their raw numbers."""
     documents = [_score(path, scenario, reference) for path in runs]
-    if json_:
+    whole = documents[0]
+    if len(documents) > 1:
         from cpubench.analysis.ranks import ranks
 
-        emit(documents[0] if len(documents) == 1 else {"runs": documents, "ranks": ranks(documents)})
-    else:
+        whole = {"runs": documents, "ranks": ranks(documents)}
+    if json_:
+        emit(whole)
+    elif len(documents) == 1:
         from cpubench.report.terminal import show_score
 
-        for document in documents:
-            show_score(document, sys.stdout)
+        show_score(whole, sys.stdout)
+    else:
+        from cpubench.report.ranking import show_scores
+
+        show_scores(whole, [str(path) for path in runs], sys.stdout)
     return 3 if strict and not all(document["publishable"] for document in documents) else 0
 
 
 @cli.command()
-@click.argument("runs", metavar="RUN RUN..", type=FOLDER, nargs=-1, required=True)
+@click.argument("runs", metavar="RUN..", type=FOLDER, nargs=-1, required=True)
 @click.option("--fail-on", metavar="slower[:3%]", help="Exit with 1 where B is slower (by more than that).")
 @click.option("--scenario", default="equal", show_default=True, metavar="S", help=WEIGHTS)
 @click.option("--reference", type=FOLDER, help="Another reference file; it says which rows are scored.")
@@ -181,7 +187,7 @@ def score(runs: Sequence[Path], scenario: str, reference: Path | None, strict: b
 def compare(
     runs: Sequence[Path], fail_on: str | None, scenario: str, reference: Path | None, markdown: bool, json_: bool
 ) -> int:
-    """Compare B with A: two runs, two folders of runs, or the runs of two hosts, put together by host."""
+    """Compare B with A: two runs, the folder of a run --ab, two folders of runs, or the runs of two hosts, by host."""
     from cpubench.versus import compared, tell
 
     return tell(compared(runs, fail_on, scenario, reference), json_, markdown)

@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 def compared(paths: Sequence[Path], fail_on: str | None, scenario: str, reference: Path | None) -> Json:
-    """The comparison of two runs or folders of runs, or of the runs of two hosts."""
+    """The comparison of two runs or folders of runs, of the sides of one ``run --ab``, or of the runs of two hosts."""
     band = None if fail_on is None else fail_band(fail_on)
     scale, weights = load_reference(reference), pick(load_scenarios(), scenario)
     groups = [[_member(file, scale, weights) for file in run_files(path)] for path in paths]
@@ -49,10 +49,14 @@ def tell(document: Json, json_: bool, markdown: bool) -> int:
         print(
             f"cpubench: {absent} scored rows are not compared, whether B is slower there is not known", file=sys.stderr
         )
+    floor = document["floor_percent"]
+    if "slower" in document and floor is not None and floor >= document["fail_band_percent"]:
+        text = f"the A/A floor of these runs is {floor:.2g} %: what B is slower in by less cannot be told"
+        print(f"cpubench: {text}", file=sys.stderr)
     if slower:
         more = f" and {len(slower) - 4} more" if len(slower) > 4 else ""
         print(f"cpubench: B is slower: {', '.join(slower[:4])}{more}", file=sys.stderr)
-        if document["scope"] != "runs":  # by simulation: docs/coverage.md
+        if document["scope"] != "runs" and not document["pairing"]:  # by simulation: docs/coverage.md
             text = "with fewer than three runs a side, identical hosts fail this in up to 22 % of comparisons"
             print(f"cpubench: {text}", file=sys.stderr)
     return 1 if slower else 0

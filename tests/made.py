@@ -44,6 +44,17 @@ def made_variants(cpus: int = 2) -> list[r.Variant]:
     return made
 
 
+def made_controls() -> list[r.Variant]:
+    """The control kernel under its two labels, on one CPU."""
+    return [
+        r.Variant(
+            kernel="test_work", family="control", params=params, copies="1", scored=False, version=3, unit="call",
+            flags=["hidden"], index=index, value=1000, groups=[[0]], divisor=1, held_bytes=0, ops=SAMPLE_NS // 5000,
+        )
+        for index, params in enumerate(("steps=1000", "steps=1000,again"), 1)
+    ]  # fmt: skip
+
+
 def made_wide_variants(cpus: int = 256, rows: int = 40) -> list[r.Variant]:
     """``rows`` scored rows in five families, each with copies 1 and cores: the size of a real plan on a big host."""
     families = ["spawn", "file", "switch", "lock", "memory"]
@@ -92,13 +103,15 @@ _EMPTY = r.Samples(**{name: [] for name in r.Samples.__struct_fields__})
 
 def made_run(
     passes: int = 16, *, cpus: int = 2, seed: int = 0, noise: float = 0.02, slower: float = 1.0, samples: int = 2,
-    variants: list[r.Variant] | None = None, factors: dict[str, float] | None = None, **plan: Any,
+    variants: list[r.Variant] | None = None, factors: dict[str, float] | None = None,
+    moments: tuple[int, float] = (0, 0.0), **plan: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """A whole, sealed run document; every cell of a pass shares half of the log-normal ``noise`` of that pass.
 
-    ``factors`` multiply the time of an operation, by a variant's key, its name or its kernel.
+    ``factors`` multiply the time of an operation, by a variant's key, its name or its kernel. ``moments`` are seed and
+    size of what the host did in each pass beside that: runs with the same seed were measured in turns.
     """
-    rng = random.Random(seed)
+    rng, moment = random.Random(seed), random.Random(moments[0])
 
     def factor(v: r.Variant) -> float:
         return math.prod((factors or {}).get(name, 1.0) for name in {v.key, v.name, v.kernel})
@@ -114,7 +127,7 @@ def made_run(
     })  # fmt: skip
     blocks = []
     for index in range(passes):
-        shared = rng.gauss(0, noise / math.sqrt(2))
+        shared = rng.gauss(0, noise / math.sqrt(2)) + moment.gauss(0, moments[1])
         order = list(range(len(variants)))
         cells = [
             made_cell(v, samples, slower * factor(v) * math.exp(shared + rng.gauss(0, noise / math.sqrt(2))))

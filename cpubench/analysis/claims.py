@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from cpubench.analysis.composite import MIN_PASSES, Array, family_logs, present, weighted_logs
-from cpubench.analysis.estimates import Estimate, average, ends, of_passes, of_runs, unpaired
+from cpubench.analysis.estimates import Estimate, average, ends, of_passes, of_runs, paired, unpaired
 from cpubench.analysis.intervals import bounded_exp
 from cpubench.analysis.members import Member, absence
 from cpubench.analysis.obstacles import Sides
+from cpubench.analysis.pairing import common_passes, is_pair, sign_test
 from cpubench.analysis.quantity import null
 from cpubench.analysis.verdicts import NOT_COMPARED, Verdict
 from cpubench.results.names import row_key
@@ -26,7 +27,8 @@ COPIES = {"per_core": "cores", "speed": "1"}  # that a measure is made of
 class Claim:
     """What is estimated, from how many passes of A and of B; ``remark`` is what must be said beside its value.
 
-    ``estimate`` makes the interval that is shown, ``decisive`` the one that words are found by.
+    ``estimate`` makes the interval that is shown, ``decisive`` the one that words are found by; ``sign`` is the test
+    of a paired one that assumes no shape of the noise.
     """
 
     estimate: Estimate | None
@@ -34,6 +36,8 @@ class Claim:
     passes: tuple[int, int] = (0, 0)
     remark: str | None = None
     decisive: Estimate | None = None
+    paired: bool = False
+    sign: Json | None = None
 
 
 def by_runs(sides: Sides) -> bool:
@@ -77,6 +81,8 @@ def composite_claim(
 
 
 def _claim(sides: Sides, logs: Sequence[Sequence[Array]], remark: str | None = None) -> Claim:
+    if is_pair([one for side in sides for one in side]):
+        return _paired(sides, logs[0][0], logs[1][0], remark)
     complete = [[values[~np.isnan(values)] for values in side] for side in logs]
     passes = tuple(sum(map(len, side)) for side in complete)
     for name, members, side in zip("AB", sides, logs, strict=True):
@@ -86,6 +92,19 @@ def _claim(sides: Sides, logs: Sequence[Sequence[Array]], remark: str | None = N
                 return Claim(None, text, (passes[0], passes[1]))
     shown, decisive = (_difference(sides, complete, cautious) for cautious in (False, True))
     return Claim(shown, None, (passes[0], passes[1]), remark, decisive)
+
+
+def _paired(sides: Sides, a: Array, b: Array, remark: str | None) -> Claim:
+    in_a, in_b = common_passes(sides[0][0], sides[1][0])
+    a, b = a[in_a], b[in_b]
+    both = ~np.isnan(b - a)
+    count = int(np.count_nonzero(both))
+    if count < MIN_PASSES:
+        text = f"{MIN_PASSES} passes are needed that both sides have, there are {count}"
+        return Claim(None, text, (count, count), paired=True)
+    a, b = a[both], b[both]
+    shown = paired(a, b)
+    return Claim(shown, None, (count, count), remark, paired(a, b, cautious=True), True, sign_test(a, b, shown))
 
 
 def _difference(sides: Sides, logs: Sequence[Sequence[Array]], cautious: bool) -> Estimate:
@@ -99,18 +118,20 @@ def _difference(sides: Sides, logs: Sequence[Sequence[Array]], cautious: bool) -
 def told(claim: Claim, verdict: Verdict | None) -> Json:
     """The JSON of a claim: ratio with its plain interval, the verdict and the interval that decided it."""
     counts = {"a": claim.passes[0], "b": claim.passes[1]}
+    passes = claim.passes[0] if claim.paired else sum(claim.passes)
     if claim.estimate is None or verdict is None:
         reason = claim.reason or "not measured"
-        return {"ratio": null(reason, sum(claim.passes)), "verdict": NOT_COMPARED, "adjusted": None, "paired": False,
-                "passes": counts, "reason": reason}  # fmt: skip
+        return {"ratio": null(reason, passes), "verdict": NOT_COMPARED, "adjusted": None, "paired": claim.paired,
+                "sign": None, "passes": counts, "reason": reason}  # fmt: skip
     low, high = ends(claim.estimate)
     value, bottom, top = (bounded_exp(float(log)) for log in (claim.estimate.log, low, high))
     return {
-        "ratio": {"value": value, "low": bottom, "high": top, "passes": sum(claim.passes), "reason": claim.remark},
+        "ratio": {"value": value, "low": bottom, "high": top, "passes": passes, "reason": claim.remark},
         "verdict": verdict.word,
         "adjusted": {"low": bounded_exp(verdict.low), "high": bounded_exp(verdict.high),
                      "confidence": verdict.confidence},
-        "paired": False,
+        "paired": claim.paired,
+        "sign": claim.sign,
         "passes": counts,
         "reason": claim.remark,
     }  # fmt: skip

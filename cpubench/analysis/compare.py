@@ -1,7 +1,8 @@
 """Two sides compared: the ratio of B's rate to A's with its interval and a word, for every row, family and the whole.
 
-Nothing here is paired: two runs share no passes. With three or more runs a side the run is the unit and the claims
-are on the hosts; with fewer, the passes are, and the claims are on these runs only.
+With three or more runs a side the run is the unit and the claims are on the hosts; with fewer, the passes are, and the
+claims are on these runs only. Two runs whose passes were measured in turns are compared pass by pass; all others share
+no passes and are not paired.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from cpubench.analysis.claims import COPIES, Claim, by_runs, composite_claim, missing, row_claim, told
-from cpubench.analysis.differences import differences, side_facts
+from cpubench.analysis.differences import differences, pairing, side_facts
 from cpubench.analysis.members import Member
 from cpubench.analysis.obstacles import Sides, as_sides, check_runs, row_obstacle
 from cpubench.analysis.reference import BASE_CAP, as_reference
@@ -30,8 +31,9 @@ def compare(
 ) -> Json:
     """The comparison of two groups of runs, or of all runs by host; the ``reference`` says which rows are scored.
 
-    ``fail_band`` (0.03 is 3 %) adds ``slower``: the names of all that B is slower in by more than that. It is a
-    question of its own, with Holm's rule of its own; the words of the table answer another.
+    No difference inside the A/A floor is called one. ``fail_band`` (0.03 is 3 %) adds ``slower``: the names of all that
+    B is slower in by more than that. It is a question of its own, with Holm's rule of its own; the words of the table
+    answer another.
     """
     sides = as_sides(groups)
     check_runs(sides)
@@ -49,9 +51,12 @@ def compare(
     made = [claim.decisive for claim in claims.values() if claim.decisive is not None]
     if not made:
         _refuse([claim.reason or "" for (_, measure), claim in claims.items() if not measure])
-    found = iter(verdicts(made))
+    floor, why = _floor(sides)
+    band_percent = max(100 * BAND, floor or 0.0)
+    found = iter(verdicts(made, band_percent / 100))
     results = {place: told(claim, next(found) if claim.decisive else None) for place, claim in claims.items()}
     document = _document(sides, reference, scenario, families, results, keys, len(made))
+    document |= {"band_percent": band_percent, "floor_percent": floor, "floor_reason": why}
     document["refused"] = [{"code": code, "text": f"{key}: {text}"} for key, (code, text) in refused.items()]
     caps = dict.fromkeys(cap for side in sides for one in side for cap in one.plan.caps if cap != BASE_CAP)
     if caps:
@@ -59,10 +64,23 @@ def compare(
         document["refused"].append({"code": "cap", "text": text})
     if fail_band is not None:
         placed = [place for place, claim in claims.items() if claim.decisive is not None]
-        words = verdicts(made, max(fail_band, BAND))
+        document["fail_band_percent"] = fail_percent = max(100 * fail_band, band_percent)
+        words = verdicts(made, fail_percent / 100)
         document["slower"] = [" ".join(filter(None, place)) for place, v in zip(placed, words, strict=True)
                               if v.word == "slower"]  # fmt: skip
     return document
+
+
+def _floor(sides: Sides) -> tuple[float | None, str | None]:
+    """The largest A/A floor of the runs in per cent, and why that of others is unknown."""
+    floors = [one.floor_percent for side in sides for one in side if one.floor_percent is not None]
+    reasons: dict[str, list[str]] = {}
+    for name, side in zip("AB", sides, strict=True):
+        for one in side:
+            if one.floor_reason:
+                reasons.setdefault(one.floor_reason, []).append(name)
+    told = [f"{' and '.join(dict.fromkeys(names))}: {reason}" for reason, names in reasons.items()]
+    return max(floors, default=None), "; ".join(told) or None
 
 
 def _keys(sides: Sides) -> list[str]:
@@ -127,11 +145,9 @@ def _document(
         "scenario": scenario.name,
         "direction": "rate of B / rate of A: above 1, B is faster",
         "scope": "runs" if by_runs(sides) else "this run only",
+        "pairing": pairing(sides),
         "claims": claims,
         "margin_percent": 100 * MARGIN,
-        "band_percent": 100 * BAND,
-        "floor_percent": None,
-        "floor_reason": "these runs measured no kernel under two labels: the floor is unknown",
         "sides": {name: side_facts(side) for name, side in zip("ab", sides, strict=True)},
         "differences": differences(sides),
         "refused": [],

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from cpubench.analysis.composite import MIN_PASSES, mean, present
+from cpubench.analysis.composite import MIN_PASSES, Array, mean, present
 from cpubench.analysis.estimates import correlation
 from cpubench.analysis.members import Member
 from cpubench.analysis.obstacles import Sides
+from cpubench.analysis.pairing import common_passes, is_pair
 from cpubench.results.parse import shown
 
 Json = dict[str, Any]
@@ -54,14 +55,24 @@ def side_facts(side: Sequence[Member]) -> Json:
         "divisor": {"kind": first.plan.divisor.kind, "n": first.plan.divisor.n},
         "runs": [{"file": one.where, "created_utc": one.plan.created_utc, "passes": one.passes} for one in side],
         "span_hours": _span_hours(side),
-        "correlation": max(filter(None, map(_correlation, side)), default=None),
+        "correlation": max(filter(None, (_correlation(list(one.logs.values())) for one in side)), default=None),
         "not_publishable": list(dict.fromkeys(text for one in side for text in one.faults)),
     }
 
 
-def _correlation(one: Member) -> float | None:
-    """Lag-1 correlation of the passes of a run in the mean of all its rows; None where it has too few."""
-    rows = [logs for logs in one.logs.values() if present(logs) >= MIN_PASSES]
+def pairing(sides: Sides) -> Json | None:
+    """How many passes two runs have in common, and how alike their differences are from pass to pass; None if unpaired."""
+    if not is_pair([one for side in sides for one in side]):
+        return None
+    (a,), (b,) = sides
+    in_a, in_b = common_passes(a, b)
+    rows = [b.logs[key][in_b] - logs[in_a] for key, logs in a.logs.items() if key in b.logs]
+    return {"passes": len(in_a), "correlation": _correlation(rows)}
+
+
+def _correlation(rows: Sequence[Array]) -> float | None:
+    """Lag-1 correlation of passes in the mean of all rows; None where there are too few."""
+    rows = [logs for logs in rows if present(logs) >= MIN_PASSES]
     if not rows:
         return None
     logs = mean(rows)
@@ -83,6 +94,8 @@ def _facts(one: Member) -> dict[str, str]:
         "cap levels": ", ".join(plan.caps),
         "cpubench": plan.cpubench,
     }
+    if plan.side is not None:
+        facts |= {f"setting {shown(key, 40)}": shown(value, 2000) for key, value in plan.side.settings.items()}
     for key, value in plan.build.items():
         text = _text(value)
         facts[f"build: {shown(key, 40)}"] = text[:12] if key.endswith("sha256") else text

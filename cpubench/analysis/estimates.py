@@ -71,9 +71,9 @@ def correlation(logs: Array) -> Array:
     return made
 
 
-def paired(a: Array, b: Array) -> Estimate:
+def paired(a: Array, b: Array, cautious: bool = False) -> Estimate:
     """B minus A where both were measured in the same passes: what a pass does to both cancels."""
-    return of_passes(b - a)
+    return of_passes(b - a, cautious)
 
 
 def unpaired(a: Estimate, b: Estimate) -> Estimate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -11,14 +11,15 @@ import numpy as np
 
 from cpubench.analysis.cells import blocks_at, measured
 from cpubench.analysis.composite import MIN_PASSES, Array, log, present
+from cpubench.analysis.control import floor_facts, without_control
 from cpubench.analysis.notes import REMARKS
-from cpubench.analysis.rates import Rates, divisors, run_rates
+from cpubench.analysis.rates import Rates, block_rates, divisors
 from cpubench.analysis.reference import BASE_CAP
 from cpubench.analysis.rows import skip_reason
 from cpubench.analysis.scenarios import Scenario
 from cpubench.analysis.score import score
 from cpubench.results.parse import shown
-from cpubench.results.records import Plan, Run
+from cpubench.results.records import Block, Plan, Run
 
 Json = dict[str, Any]
 
@@ -29,23 +30,31 @@ class Member:
 
     where: str  # its file, for sentences
     sha256: str
-    plan: Plan
+    plan: Plan  # without the control kernel, of which there is no row here
     host: Json
-    passes: int
-    logs: dict[str, Array]  # per pass by row key, NaN where a pass has no such cell
+    indexes: list[int]  # of the passes that have every level
+    logs: dict[str, Array]  # by row key, over these passes; NaN where one has no such cell
     errors: dict[str, str]  # the first reason that a sample of a row failed with, by row key
     obtained: dict[str, Json]  # by row key: `huge_ppm` as mean over passes, others as the set of their values
     faults: list[str]  # why it may not be published, beside missing rows
+    floor_percent: float | None  # what a difference of nothing came out as
+    floor_reason: str | None
+
+    @property
+    def passes(self) -> int:
+        return len(self.indexes)
 
 
 def member(run: Run, where: str, reference: Mapping[str, Any], scenario: Scenario) -> Member:
     """The run without its samples; the ``reference`` says which rows are scored."""
-    rates = run_rates(run, BASE_CAP)
+    blocks, plan = blocks_at(run, BASE_CAP), without_control(run.plan)
+    rates = block_rates(plan, blocks)
     document = score(run, reference, scenario.name, {scenario.name: scenario})
     # Missing rows are told where they are missed.
     faults = [note["text"] for note in document["notes"] if note["code"] not in {*REMARKS, "missing", "no_headline"}]
-    return Member(where, run.sha256, run.plan, run.host, rates.passes, _logs(run.plan, rates), rates.errors,
-                  _obtained(run), faults)  # fmt: skip
+    indexes = [block.index for block in blocks]
+    return Member(where, run.sha256, plan, run.host, indexes, _logs(plan, rates), rates.errors, _obtained(plan, blocks),
+                  faults, *floor_facts(blocks))  # fmt: skip
 
 
 def absence(one: Member, key: str) -> str | None:
@@ -75,11 +84,12 @@ def _logs(plan: Plan, rates: Rates) -> dict[str, Array]:
     return made
 
 
-def _obtained(run: Run) -> dict[str, Json]:
+def _obtained(plan: Plan, blocks: Sequence[Block]) -> dict[str, Json]:
     found: dict[str, dict[str, list[Any]]] = {}
-    for block in blocks_at(run, BASE_CAP):
+    rows = {variant.key for variant in plan.variants}
+    for block in blocks:
         for cell in block.cells:
-            if measured(cell):
+            if cell.key in rows and measured(cell):
                 row = found.setdefault(cell.key, {})
                 for name in ("huge_ppm", "file_system", "tmpfs", "mount_options"):
                     row.setdefault(name, []).append(cell.obtained.get(name))

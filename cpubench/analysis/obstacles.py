@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cpubench.analysis.members import Member
+from cpubench.analysis.pairing import is_pair
 from cpubench.errors import UsageError
 from cpubench.results.parse import shown
+from cpubench.results.records import Variant
 
 # A tenth of a per cent of a set on other pages moves a chase by as much at most: 350 ns beside 180 were measured
 # between base and huge pages, and the band in which no difference is claimed is 1 %.
@@ -16,7 +18,17 @@ Sides = tuple[list[Member], list[Member]]
 
 
 def as_sides(groups: Sequence[Sequence[Member]]) -> Sides:
-    """Side A and side B: two groups as they were given; else all runs by their host, A being the host of the first."""
+    """Side A and side B: two groups as they were given, or the two runs of ``run --ab``, as they are labelled there;
+    else all runs by their host, A being the host of the first."""
+    sides = _sides(groups)
+    for name, side in zip("AB", sides, strict=True):
+        if len({one.plan.side.label for one in side if one.plan.side is not None}) > 1:
+            text = f"side {name} holds both sides of run --ab: compare one such folder at a time"
+            raise UsageError("sides", text, side[0].where)
+    return sides
+
+
+def _sides(groups: Sequence[Sequence[Member]]) -> Sides:
     if len(groups) == 2:
         sides = (list(groups[0]), list(groups[1]))
         for name, side in zip("AB", sides, strict=True):
@@ -25,6 +37,9 @@ def as_sides(groups: Sequence[Sequence[Member]]) -> Sides:
                 raise UsageError("hosts", text)
         return sides
     runs = [one for group in groups for one in group]
+    if len(groups) == 1 and is_pair(runs):
+        one, other = sorted(runs, key=_label)
+        return [one], [other]
     if len(runs) < 2:
         raise UsageError("usage", "two runs, or two folders that hold runs, are compared", "RUN")
     hosts: dict[str, list[Member]] = {}
@@ -40,6 +55,10 @@ def as_sides(groups: Sequence[Sequence[Member]]) -> Sides:
         raise UsageError("hosts", f"the runs are of {len(hosts)} hosts: compare two at a time ({_some(runs)})")
     a, b = hosts.values()
     return a, b
+
+
+def _label(one: Member) -> str:
+    return "" if one.plan.side is None else one.plan.side.label
 
 
 def check_runs(sides: Sides) -> None:
@@ -65,18 +84,17 @@ def _check_pair(one: Member, other: Member) -> None:
     if kinds[0] != kinds[1]:
         text = f"counts per {kinds[1]}, {one.where} per {kinds[0]}: the two are not compared"
         raise UsageError("divisor", text, other.where)
-    variants = {variant.kernel: variant for variant in one.plan.variants}
-    for variant in other.plan.variants:
-        same = variants.get(variant.kernel)
-        if same is None:
-            continue
+    # All of them, not one of each kernel: a file may have a kernel that is not the same in all its rows.
+    known: dict[str, tuple[Member, Variant]] = {}
+    for where, variant in [(run, variant) for run in (one, other) for variant in run.plan.variants]:
+        first, same = known.setdefault(variant.kernel, (where, variant))
         name = shown(variant.kernel, 60)
         if variant.version != same.version:
-            text = f"{name} is version {variant.version}, in {one.where} version {same.version}: that is other work"
-            raise UsageError("version", text, other.where)
+            text = f"{name} is version {variant.version}, in {first.where} version {same.version}: that is other work"
+            raise UsageError("version", text, where.where)
         if variant.unit != same.unit:
-            text = f"an operation of {name} is a {shown(variant.unit, 40)}, in {one.where} a {shown(same.unit, 40)}"
-            raise UsageError("unit", text, other.where)
+            text = f"an operation of {name} is a {shown(variant.unit, 40)}, in {first.where} a {shown(same.unit, 40)}"
+            raise UsageError("unit", text, where.where)
 
 
 def row_obstacle(key: str, sides: Sides) -> tuple[str, str] | None:

@@ -31,16 +31,19 @@ def run_rates(run: Run, cap: str) -> Rates:
 
 
 def block_rates(plan: Plan, blocks: Sequence[Block]) -> Rates:
-    """The rates of blocks, one per pass, in their order."""
+    """The rates of blocks, one per pass, in their order; of the variants of the plan alone."""
     rates = {v.key: np.full(len(blocks), np.nan) for v in plan.variants}
     times = {v.key: np.full(len(blocks), np.nan) for v in plan.variants}
     errors: dict[str, str] = {}
     for at, block in enumerate(blocks):
         for cell in block.cells:
+            key = cell.key
+            if key not in rates:
+                continue
             if cell.error is not None:
-                errors.setdefault(cell.key, cell.error)
+                errors.setdefault(key, cell.error)
             if measured(cell):
-                rates[cell.key][at], times[cell.key][at] = ops_per_s(cell), ns_per_op(cell)
+                rates[key][at], times[key][at] = ops_per_s(cell), ns_per_op(cell)
     return Rates(len(blocks), rates, times, errors)
 
 

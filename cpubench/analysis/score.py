@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cpubench.analysis.cells import blocks_at
 from cpubench.analysis.composite import Array, family_logs, log, mean, weighted_logs
+from cpubench.analysis.control import floor_facts
 from cpubench.analysis.floor import near_floor
 from cpubench.analysis.notes import judged
 from cpubench.analysis.plateaus import badges
 from cpubench.analysis.quantity import composite, no_meter, null
-from cpubench.analysis.rates import Rates, divisors, run_rates
+from cpubench.analysis.rates import Rates, block_rates, divisors
 from cpubench.analysis.reference import BASE_CAP, Reference, as_reference
 from cpubench.analysis.rows import gone_rows, variant_rows
 from cpubench.analysis.scenarios import Scenario, covers, load_scenarios, pick
@@ -54,7 +56,9 @@ def score(
     ref = as_reference(dict(reference))
     weighing = pick(load_scenarios() if weights is None else weights, scenario)
     check_comparable(run.plan, ref)
-    rates = run_rates(run, BASE_CAP)
+    blocks = blocks_at(run, BASE_CAP)
+    rates = block_rates(run.plan, blocks)
+    floor_percent, floor_reason = floor_facts(blocks)
     parts = _parts(run.plan, ref, rates)
     families = {family: _of_family(parts, family) for family in parts.names}
     headline = _headline(parts, weighing)
@@ -73,6 +77,8 @@ def score(
         "publishable": publishable,
         "profile": run.plan.profile,
         "passes": rates.passes,
+        "floor_percent": floor_percent,
+        "floor_reason": floor_reason,
         "notes": notes,
         "headline": headline,
         "families": families,

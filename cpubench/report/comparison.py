@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from cpubench.report.page import console_of, line, pairs, table_of
-from cpubench.report.terminal import MEASURES, REASONS
+from cpubench.report.terminal import MEASURES, REASONS, floor_line
 from cpubench.results.names import row_key
 
 if TYPE_CHECKING:
@@ -55,9 +55,13 @@ def header(doc: Json) -> list[str]:
     made = [_side(name.upper(), side) for name, side in doc["sides"].items()]
     ids = {side["host_id"] for side in doc["sides"].values()}
     same = len(ids) == 1 and "unknown" not in ids
-    hosts = ["A and B are one host: what differs is in the times, settings and builds."] if same else []
+    pairing = doc["pairing"]
+    times = "" if pairing else "times, "
+    hosts = [f"A and B are one host: what differs is in the {times}settings and builds."] if same else []
     if doc["scope"] == "runs":
         scope = "Claims are on the hosts: intervals over runs, of which A and B have three or more."
+    elif pairing:
+        scope = f"{_only(doc).capitalize()}: no claim on other days or hosts."
     else:
         scope = f"{_only(doc).capitalize()}: no claim on the hosts. {ONE_RUN}"
     bad = [f"NOT PUBLISHABLE: {name.upper()}: {'; '.join(side['not_publishable'][:3])}"
@@ -66,10 +70,16 @@ def header(doc: Json) -> list[str]:
         if doc["scope"] == "runs":
             if side["span_hours"] is not None and side["span_hours"] < DAY:
                 bad.append(f"The runs of {name} are of one day: what other days give is not in the intervals.")
-        elif (side["correlation"] or 0) > DRIFT:
+        elif not pairing and (side["correlation"] or 0) > DRIFT:
             much = f"{side['correlation']:.1f}"
             bad.append(f"{name} drifts: its passes are correlated by {much}; its intervals may be too narrow.")
-    return [*made, *hosts, scope, f"Ratio: {doc['direction']}. Unpaired.", *bad]
+    how = "Unpaired."
+    if pairing:
+        how = f"Paired: {pairing['passes']} passes of both, measured in turns; what a pass does to both cancels."
+        if (pairing["correlation"] or 0) > DRIFT:
+            much = f"{pairing['correlation']:.1f}"
+            bad.append(f"The difference drifts: it is correlated by {much}; its intervals may be too narrow.")
+    return [*made, *hosts, scope, f"Ratio: {doc['direction']}. {how}", *bad]
 
 
 def sentences(doc: Json) -> list[str]:
@@ -111,21 +121,21 @@ def differing(doc: Json) -> list[Lines]:
 
 
 def lists(doc: Json) -> list[Lines]:
-    """What is said of figures, and all that is not compared, by its reason."""
+    """What is said of families and rows, and all that is not compared, by its reason."""
     families = [
         (f"{family} {MEASURES[key]}", row[key])
         for family, row in doc["families"].items()
         for key in ("per_core", "speed")
     ]
     rows = [(row_key(row["name"], row["copies"]) if row["copies"] else row["name"], row) for row in doc["rows"]]
-    remarks = [(name, str(made["reason"])) for name, made in families if made["reason"] and made["ratio"]["value"]]
+    remarks = [(name, text) for name, made in [*families, *rows] if made["ratio"]["value"] and (text := _remark(made))]
     reasons: dict[str, list[str]] = {}
     for name, made in [*families, *rows]:
         if made["ratio"]["value"] is None:
             reasons.setdefault(str(made["reason"]), []).append(name)
     missing = [(reason, ", ".join(names)) for reason, names in reasons.items()]
     missing += [("cap levels", one["text"]) for one in doc["refused"] if one["code"] == "cap"]
-    return [(title, lines) for title, lines in (("Said of families", remarks), ("Not compared", missing)) if lines]
+    return [(title, lines) for title, lines in (("Said of figures", remarks), ("Not compared", missing)) if lines]
 
 
 def rules(doc: Json) -> str:
@@ -133,8 +143,8 @@ def rules(doc: Json) -> str:
     passes = "" if doc["scope"] == "runs" else " and takes passes for correlated by 0.3 or more"
     return (
         f"Faster and slower: the interval that holds for all {doc['claims']} claims together (Holm, 95 %){passes} lies "
-        f"beyond {doc['band_percent']:g} %; equivalent: it lies within {doc['margin_percent']:g} %. "
-        f"The 95 % CI is of one claim alone. A/A floor: {doc['floor_reason']}."
+        f"beyond {doc['band_percent']:.3g} %; equivalent: it lies within {doc['margin_percent']:g} %. "
+        f"The 95 % CI is of one claim alone. {floor_line(doc)}."
     )
 
 
@@ -159,10 +169,20 @@ def _sentence(doc: Json, claim: Json) -> str:
     counts = [len(side["runs"]) for side in doc["sides"].values()]
     runs = "" if counts == [1, 1] else f"{counts[0]} + {counts[1]} runs, "
     only = "" if doc["scope"] == "runs" else f", {_only(doc)}"
-    passes = f"{runs}{claim['passes']['a']} + {claim['passes']['b']} passes, unpaired{only}"
-    remark = f"; {claim['reason']}" if claim["reason"] else ""
+    a, b = claim["passes"].values()
+    passes = f"{a} paired passes{only}" if claim["paired"] else f"{runs}{a} + {b} passes, unpaired{only}"
+    remark = f"; {_remark(claim)}" if _remark(claim) else ""
     ends = f"{_percent(low)}..{_percent(high)}"
     return f"B needs {_percent(value)} % {word} time than A (95 % CI {ends}, {passes}): {claim['verdict']}{remark}"
+
+
+def _remark(claim: Json) -> str:
+    """What must be said beside a figure; of the sign test, where it and the interval disagree on a difference."""
+    said, sign = [claim["reason"]] if claim["reason"] else [], claim.get("sign")
+    if sign and sign["disagrees"]:
+        value, low, high = (_percent(100 * (sign[end] - 1)) for end in ("value", "low", "high"))
+        said.append(f"sign test disagrees: median {'' if value[0] == '-' else '+'}{value} % ({low} .. {high})")
+    return "; ".join(said)
 
 
 def _only(doc: Json) -> str:

@@ -25,12 +25,14 @@ MEASURES = {
 REASONS = {"no_meter": "this version reads no meter"}
 
 
-def show_score(doc: Json, out: IO[str]) -> None:
-    """Nothing; writes a score document, or the documents of several runs: headline, families, rows, reasons, notes."""
+def show_score(doc: Json, out: IO[str], names: Sequence[str] = ()) -> None:
+    """Nothing; writes a score document, or those of several runs by their names: headline, families, rows, notes."""
     console = console_of(out)
     for number, one in enumerate(doc.get("runs", [doc])):
         if number:
             console.print()
+        if names:
+            console.print(line(console, f"run {number + 1}: {names[number]}", "bold"))
         _show_one(one, console)
 
 
@@ -43,6 +45,7 @@ def _show_one(doc: Json, console: Console) -> None:
     console.print(line(console, f"{title}suite {doc['suite']}, {cores:g} x {kind}, scenario {doc['scenario']}", "bold"))
     console.print(line(console, f"1000 points = reference {doc['reference']}"))
     console.print(line(console, f"measured families cover {100 * doc['covers']:.0f} % of the scenario's path weight"))
+    console.print(line(console, floor_line(doc)))
     if not doc["publishable"]:
         console.print(line(console, "NOT PUBLISHABLE: see the notes.", "bold yellow"))
     console.print()
@@ -53,6 +56,14 @@ def _show_one(doc: Json, console: Console) -> None:
     if doc["notes"]:
         console.print(line(console, "\nNotes", "bold"))
         pairs(console, _notes(doc["notes"]))
+
+
+def floor_line(doc: Json) -> str:
+    """The A/A floor of a score or a comparison, or why it is unknown."""
+    if doc["floor_percent"] is None:
+        return f"A/A floor: {doc['floor_reason']}"
+    rest = f" ({doc['floor_reason']})" if doc["floor_reason"] else ""
+    return f"A/A floor {doc['floor_percent']:.2g} %: one kernel under two labels{rest}"
 
 
 def _notes(notes: Sequence[Json]) -> list[tuple[str, str]]:
