@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 from broken import cell, reseal, written
-from made import made_run, made_variants, made_wide_variants
+from made import made_controls, made_run, made_variants, made_wide_variants
 
 from cpubench.analysis.reference import make_reference
 from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.results.gather import run_files
 from cpubench.results.load import load_run
+from cpubench.results.records import Side
 from cpubench.versus import fail_band
 
 Doc = dict[str, Any]
@@ -118,6 +119,64 @@ def test_folders_of_runs_are_sides(capsys: Any, reference: Path, tmp_path: Path)
     assert re.search(r"less time than A \([^)]*3 \+ 3 runs, 36 \+ 36 passes, unpaired\): faster", text)
 
 
+@pytest.fixture
+def turns(tmp_path: Path) -> Path:
+    """The folder of a run --ab whose second side takes 4 % more time; its label of the control kernel 1 %."""
+    variants = made_variants() + made_controls()
+    for seed, (label, slower) in enumerate((("a", 1.0), ("b", 1.04))):
+        mark = Side(pair="one", label=label, settings={"MALLOC_ARENA_MAX": "1"} if seed else {})  # type: ignore[arg-type]
+        saved(tmp_path / "turns" / label, made_run(16, seed=seed, noise=0.004, moments=(9, 0.1), slower=slower,
+                                                   variants=variants, side=mark))  # fmt: skip
+    return tmp_path / "turns"
+
+
+def test_the_folder_of_two_sides_is_compared_pass_by_pass(capsys: Any, reference: Path, turns: Path) -> None:
+    code, out, err = call(capsys, reference, turns)
+    text = " ".join(out.split())
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    assert re.search(
+        r"per core: B needs [34]\.\d % more time than A \([^)]*, 16 paired passes, this run only\): slower", text
+    )
+    assert re.search(r"A/A floor 0\.\d+ %: one kernel under two labels\.", text)
+    for part in ("Paired: 16 passes of both, measured in turns", "setting MALLOC_ARENA_MAX A: -; B: 1"):
+        assert part in text
+    assert call(capsys, reference, turns / "a", turns / "b")[1] == out
+    assert "faster" in call(capsys, reference, turns / "b", turns / "a")[1]
+    code, out, _ = call(capsys, reference, turns, "--markdown")
+    rows = [line for line in out.splitlines() if line.startswith("|")]
+    assert (code, {len(re.findall(r"(?<!\\)\|", line)) for line in rows}) == (0, {6})
+
+
+def test_a_gate_on_two_sides_does_not_speak_of_other_hosts(capsys: Any, reference: Path, turns: Path) -> None:
+    code, _, err = call(capsys, reference, turns, "--fail-on", "slower:2%")
+    assert (code, len(err.splitlines())) == (1, 1)
+    assert call(capsys, reference, turns, "--fail-on", "slower:5%")[0] == 0
+
+
+def test_a_gate_within_the_floor_says_that_it_cannot_tell(capsys: Any, reference: Path, tmp_path: Path) -> None:
+    variants, off = made_variants() + made_controls(), {"test_work[steps=1000,again]": 1.2}
+    a, b = (saved(tmp_path / name, made_run(16, seed=seed, slower=slower, variants=variants, factors=off))
+            for seed, (name, slower) in enumerate((("a", 1.0), ("b", 1.1))))  # fmt: skip
+    code, _, err = call(capsys, reference, a, b, "--fail-on", "slower:3%")
+    assert code == 0
+    assert re.search(r"the A/A floor of these runs is 2\d %: what B is slower in by less cannot be told", err)
+    assert "floor" not in call(capsys, reference, a, b, "--fail-on", "slower:50%")[2]
+
+
+def test_two_folders_of_sides_are_not_mixed(capsys: Any, reference: Path, turns: Path, tmp_path: Path) -> None:
+    shutil.copytree(turns, tmp_path / "again")
+    code, _, err = call(capsys, reference, turns, tmp_path / "again")
+    assert (code, "side A holds both sides of run --ab" in err) == (2, True)
+
+
+def test_a_side_that_is_not_there_is_named(capsys: Any, reference: Path, turns: Path) -> None:
+    (turns / "b" / "run.json").unlink()
+    assert "two runs, or two folders" in call(capsys, reference, turns)[2]
+    (turns / "b" / "plan.json").write_text("{}")
+    assert re.search(r"b: holds a plan but no run\.json", call(capsys, reference, turns)[2])
+
+
 def test_runs_of_two_hosts_are_put_together_by_host(capsys: Any, reference: Path, tmp_path: Path) -> None:
     runs = [saved(tmp_path / f"r{n}", made_run(12, seed=n, host_id="ab"[n % 2])) for n in range(6)]
     for given in (runs, [tmp_path]):
@@ -166,11 +225,26 @@ def unit(document: Doc) -> None:
     document["plan"]["variants"][0]["unit"] = "hour"
 
 
+def version(document: Doc) -> None:
+    document["plan"]["variants"][-1]["version"] = 7
+
+
+def no_name(document: Doc) -> None:
+    document["plan"]["variants"][-1]["copies"] = "all"
+
+
+def text_for_number(document: Doc) -> None:
+    document["passes"][0]["index"] = "first"
+
+
 BROKEN: dict[str, tuple[Callable[[Doc], None], str]] = {
     "negative time": (negative, "Expected `int` >= 0"),
     "zero time": (zero, "operations in no time"),
     "schema": (other_schema, "schema cpubench.run/2 is unknown"),
     "unit": (unit, "an operation of spawn_fork_exec is a"),
+    "version": (version, "mem_chase is version"),
+    "copies": (no_name, "Invalid enum value 'all'"),
+    "a text for a number": (text_for_number, "Expected `int`, got `str`"),
 }
 
 
@@ -179,9 +253,11 @@ def test_bad_runs_are_one_clear_sentence(capsys: Any, reference: Path, two: Any,
     change, text = BROKEN[name]
     document = made_run(16, seed=3)
     change(document)
-    code, out, err = call(capsys, reference, two[0], saved(tmp_path / "c", reseal(document)))
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert text in err
+    paths = (two[0], saved(tmp_path / "c", reseal(document)))
+    for given in (paths, paths[::-1]):
+        code, out, err = call(capsys, reference, *given)
+        assert (code, out, len(err.splitlines())) == (2, "", 1)
+        assert text in err
 
 
 def test_nan_is_refused_with_its_place(capsys: Any, reference: Path, two: Any) -> None:
@@ -197,6 +273,9 @@ PATHS = {
     "no pass": (["a", "none"], "nothing can be compared"), "one pass": (["a", "single"], "8 passes are needed"),
     "one path": (["a"], "two runs, or two folders"), "three of one host": (["a", "b", "more"], "are of one host"),
     "no runs inside": (["a", "outer"], "holds none"), "part": (["a", "part"], "B: not in the plan"),
+    "pytest-benchmark": (["a", "bench.json"], "is a file of pytest-benchmark; wanted is cpubench.run/1"),
+    "other JSON": (["a", "list.json"], "holds a JSON list"), "no JSON": (["a", "text.json"], "is not JSON"),
+    "a block": (["a", "block.json"], "of schema 'cpubench.block/1'"),
 }  # fmt: skip
 
 
@@ -209,6 +288,10 @@ def test_what_is_no_comparison_exits_with_2(capsys: Any, reference: Path, two: A
     saved(tmp_path / "single", made_run(1, seed=5))
     saved(tmp_path / "more", made_run(16, seed=6))
     saved(tmp_path / "part", made_run(16, seed=7, variants=made_wide_variants(2, 2)))
+    (tmp_path / "bench.json").write_text('{"machine_info": {}, "commit_info": {}, "benchmarks": [], "version": "5"}')
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "text.json").write_text("nothing")
+    (tmp_path / "block.json").write_text(json.dumps(made_run(1)["passes"][0]["blocks"][0]))
     paths, text = PATHS[name]
     code, out, err = call(capsys, reference, *(tmp_path / path for path in paths))
     assert (code, out, len(err.splitlines())) == (2, "", 1)

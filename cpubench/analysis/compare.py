@@ -51,12 +51,12 @@ def compare(
     made = [claim.decisive for claim in claims.values() if claim.decisive is not None]
     if not made:
         _refuse([claim.reason or "" for (_, measure), claim in claims.items() if not measure])
-    floor, why = _floor(sides)
+    floor, unknown = _floor(sides)
     band_percent = max(100 * BAND, floor or 0.0)
     found = iter(verdicts(made, band_percent / 100))
     results = {place: told(claim, next(found) if claim.decisive else None) for place, claim in claims.items()}
     document = _document(sides, reference, scenario, families, results, keys, len(made))
-    document |= {"band_percent": band_percent, "floor_percent": floor, "floor_reason": why}
+    document |= {"band_percent": band_percent, "floor_percent": floor, "floor_reason": unknown}
     document["refused"] = [{"code": code, "text": f"{key}: {text}"} for key, (code, text) in refused.items()]
     caps = dict.fromkeys(cap for side in sides for one in side for cap in one.plan.caps if cap != BASE_CAP)
     if caps:

@@ -61,7 +61,7 @@ def side_facts(side: Sequence[Member]) -> Json:
 
 
 def pairing(sides: Sides) -> Json | None:
-    """How many passes two runs have in common, and how alike their differences are from pass to pass; None if unpaired."""
+    """How many passes both runs have, and how alike their differences are from pass to pass; None if unpaired."""
     if not is_pair([one for side in sides for one in side]):
         return None
     (a,), (b,) = sides

@@ -30,7 +30,7 @@ def common_passes(a: Member, b: Member) -> tuple[Any, Any]:
 
 
 def sign_test(a: Array, b: Array, plain: Estimate) -> Json | None:
-    """The median ratio of B to A and its exact 95 % ends, and whether it and the t interval disagree on a difference."""
+    """The median ratio of B to A, its exact 95 % ends, and whether it and the t interval disagree on a difference."""
     found = sign_ends(a, b)
     if found is None:
         return None

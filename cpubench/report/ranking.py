@@ -40,7 +40,9 @@ def by_pair(ranks: Sequence[Json]) -> list[tuple[str, str]]:
 def in_order(doc: Json) -> list[tuple[str, str]]:
     """The runs by their points, each with how sure it is ahead of the next; last those without a headline, and why."""
     heads = [one["headline"]["per_core"] for one in doc["runs"]]
-    order = sorted((at for at, head in enumerate(heads) if head["value"] is not None), key=lambda at: -heads[at]["value"])
+    order = sorted(
+        (at for at, head in enumerate(heads) if head["value"] is not None), key=lambda at: -heads[at]["value"]
+    )
     found = {frozenset((pair["a"], pair["b"])): pair for pair in doc["ranks"]}
     made = []
     for place, at in enumerate(order):

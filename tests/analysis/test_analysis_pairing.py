@@ -143,7 +143,7 @@ def test_the_given_order_decides_and_in_one_folder_the_labels() -> None:
 def test_runs_that_took_no_turns_are_not_paired(other: Member) -> None:
     found = compared(run(1, "a"), other)
     assert (found["pairing"], {claim["paired"] for claim in claims(found)}) == (None, {False})
-    with pytest.raises(UsageError, match="two runs, or two folders"):
+    with pytest.raises(UsageError, match="all 2 runs are of one host"):
         compared([run(1, "a"), other])
 
 
