@@ -99,6 +99,10 @@ def test_several_runs_are_a_list(capsys, run):
     assert (code, set(json.loads(out)), len(json.loads(out)["runs"])) == (0, {"runs", "ranks"}, 2)
     (pair,) = json.loads(out)["ranks"]
     assert (pair["a"], pair["b"], pair["separable"]) == (0, 1, False)  # a run against itself
+    code, out, _ = call(capsys, "score", run[0], run[0], "--reference", run[1])
+    assert code == 0
+    assert "run 1 and run 2 not separable: in 50 % of the draws" in " ".join(out.split())
+    assert "Order per core" not in call(capsys, "score", run[0], "--reference", run[1])[1]
 
 
 @pytest.mark.parametrize(

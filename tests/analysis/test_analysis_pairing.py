@@ -147,6 +147,15 @@ def test_runs_that_took_no_turns_are_not_paired(other: Member) -> None:
         compared([run(1, "a"), other])
 
 
+def test_sides_without_any_noise_are_no_copies_of_each_other() -> None:
+    a, b = (run(seed, label, noise=0, moments=(0, 0.0)) for seed, label in ((1, "a"), (2, "b")))
+    found = compared(a, b)
+    assert {claim["verdict"] for claim in claims(found)} == {"equivalent"}
+    assert {claim["ratio"]["low"] for claim in claims(found)} == {1.0}
+    with pytest.raises(UsageError, match="is the same run as made-1"):
+        compared(a, run(1, "b", slower=1.05))
+
+
 def test_several_pairs_are_sides_of_several_runs() -> None:
     sides = [[run(10 * n + at, "ab"[n], pair=str(at)) for at in range(3)] for n in (0, 1)]
     found = compared(*sides)
