@@ -117,8 +117,10 @@ def _idle(variant: dict[str, Any]) -> dict[str, int]:
 
 
 def measure_window(copies: pool.Copies, plan: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
-    """A contiguous all-copies measurement of one family: its variants share the window, those without hooks first."""
-    chosen = [v for v in copies.variants if v["family"] == window["family"] and v["copies"] == "cores" and v["scored"]]
+    """A contiguous all-copies measurement of one family: its scored variants share the window, those without hooks
+    first; of a family that has none, which is the control kernel's, all of them."""
+    family = [v for v in copies.variants if v["family"] == window["family"] and v["copies"] == "cores"]
+    chosen = [v for v in family if v["scored"]] or family
     chosen.sort(key=lambda v: copies.kernels[v["kernel"]]["hooks"])
     share = max(1, len(chosen))
     for variant in chosen:

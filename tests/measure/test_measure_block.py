@@ -228,6 +228,20 @@ def test_a_window_is_contiguous_and_has_all_copies(tmp_path):
     assert found.t0_ns <= cell.t0_ns < cell.t1_ns <= found.t1_ns
 
 
+def test_a_window_measures_what_is_scored_and_without_that_the_whole_family(tmp_path):
+    window = {"family": "control", "settle_ns": 1_000_000, "length_ns": 20_000_000}
+    found = []
+    for scored in ((True, False), (False, False)):
+        variants = [
+            msgspec.structs.replace(variant("test_work", label, "cores", ops=100, window_ns=1_000_000), scored=one)
+            for label, one in zip(("steps=1000", "steps=1020"), scored, strict=True)
+        ]
+        plan = msgspec.convert({**msgspec.to_builtins(plan_of(variants)), "windows": [window]}, Plan)
+        found.append([cell.params for cell in run_block(tmp_path, plan).windows[0].cells])
+        (tmp_path / "block.json").unlink()
+    assert found == [["steps=1000"], ["steps=1000", "steps=1020"]]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_block_leaves_no_process_and_no_file(tmp_path, number):
     plan_file = tmp_path / "plan.json"
