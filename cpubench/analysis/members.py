@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cpubench.analysis.cells import blocks_at, measured
+from cpubench.analysis.cells import BASE_CAP, blocks_at, measured
 from cpubench.analysis.composite import MIN_PASSES, Array, log, present
 from cpubench.analysis.notes import REMARKS
 from cpubench.analysis.rates import Rates, divisors, run_rates
-from cpubench.analysis.reference import BASE_CAP
 from cpubench.analysis.rows import skip_reason
 from cpubench.analysis.scenarios import Scenario
 from cpubench.analysis.score import score
@@ -36,6 +35,7 @@ class Member:
     errors: dict[str, str]  # the first reason that a sample of a row failed with, by row key
     obtained: dict[str, Json]  # by row key: `huge_ppm` as mean over passes, others as the set of their values
     faults: list[str]  # why it may not be published, beside missing rows
+    noise: Json  # ``noise`` of its score: flags of blocks and samples, counted
 
 
 def member(run: Run, where: str, reference: Mapping[str, Any], scenario: Scenario) -> Member:
@@ -45,7 +45,7 @@ def member(run: Run, where: str, reference: Mapping[str, Any], scenario: Scenari
     # Missing rows are told where they are missed.
     faults = [note["text"] for note in document["notes"] if note["code"] not in {*REMARKS, "missing", "no_headline"}]
     return Member(where, run.sha256, run.plan, run.host, rates.passes, _logs(run.plan, rates), rates.errors,
-                  _obtained(run), faults)  # fmt: skip
+                  _obtained(run), faults, document["noise"])  # fmt: skip
 
 
 def absence(one: Member, key: str) -> str | None:
