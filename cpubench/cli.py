@@ -198,10 +198,11 @@ def compare(
 @as_json
 def validate(path: Path, json_: bool) -> None:
     """Check a run: form, hashes, and that plan, blocks and pytest-benchmark.json beside it agree."""
+    from cpubench.analysis.flags import check_set_aside
     from cpubench.bench.beside import check_export
     from cpubench.results.load import validate as validate_run
 
-    found = validate_run(path, check_export)
+    found = validate_run(path, check_export, judges=(check_set_aside,))
     if json_:
         emit(found)
     else:

@@ -24,7 +24,7 @@ class Unfinished(UsageError):
     """
 
     def __init__(self, reason: UsageError | KeyboardInterrupt, folder: Path, passes: int) -> None:
-        self.folder, self.passes = folder, passes
+        self.reason, self.folder, self.passes = reason, folder, passes
         kept = "1 pass is kept" if passes == 1 else f"{passes} passes are kept"
         resume = f"go on with `cpubench run --resume {shlex.quote(str(folder))}`"
         what = f"{kept}; {resume}" if passes else "nothing was measured"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -101,15 +102,25 @@ def made_cell(variant: r.Variant, samples: int, factor: float) -> dict[str, Any]
 _EMPTY = r.Samples(**{name: [] for name in r.Samples.__struct_fields__})
 
 
+def made_environment(**moved: int) -> dict[str, Any]:
+    """A second in which nothing of somebody else happened, but for the counters that ``moved``."""
+    told = [name for name in r.Snapshot.__struct_fields__ if name not in ("t_ns", "freq_khz", "runnable")]
+    before = {"t_ns": 10**9, "freq_khz": [], "runnable": 1, **dict.fromkeys(told, 0)}
+    after = {**before, "t_ns": 2 * 10**9}
+    return {"before": before, "after": after | moved, "busiest": [], "reasons": {}}
+
+
 def made_run(
     passes: int = 16, *, cpus: int = 2, seed: int = 0, noise: float = 0.02, slower: float = 1.0, samples: int = 2,
     variants: list[r.Variant] | None = None, factors: dict[str, float] | None = None,
-    moments: tuple[int, float] = (0, 0.0), **plan: Any,
+    moments: tuple[int, float] = (0, 0.0),
+    environment: Callable[[int], dict[str, Any]] = lambda index: made_environment(), **plan: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """A whole, sealed run document; every cell of a pass shares half of the log-normal ``noise`` of that pass.
 
-    ``factors`` multiply the time of an operation, by a variant's key, its name or its kernel. ``moments`` are seed and
-    size of what the host did in each pass beside that: runs with the same seed were measured in turns.
+    ``factors`` multiply the time of an operation, by a variant's key, its name or its kernel; ``environment`` makes
+    the evidence of each pass. ``moments`` are seed and size of what the host did in each pass beside that: runs with
+    the same seed were measured in turns.
     """
     rng, moment = random.Random(seed), random.Random(moments[0])
 
@@ -137,7 +148,7 @@ def made_run(
             "schema": "cpubench.block/1", "plan_id": the_plan.id, "index": index, "cap": "as-is",
             "times": {"start_utc_ns": 1, "ready_ns": 1, "prepare_ns": 1, "rounds_ns": 10**9, "timed_ns": 9 * 10**8,
                       "hook_ns": 0, "clock_read_ns": 30},
-            "environment": {}, "rounds": [order] * samples, "cells": cells, "windows": [],
+            "environment": environment(index), "rounds": [order] * samples, "cells": cells, "windows": [],
         }))  # fmt: skip
     return sealed({
         "schema": "cpubench.run/1", "plan": msgspec.to_builtins(the_plan),

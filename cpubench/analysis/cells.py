@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import math
 
-from cpubench.results.records import Block, Cell, Run
+from cpubench.results.records import Block, Cell, Pass, Run
+
+BASE_CAP = "as-is"  # scores and references come from the passes without a cap
 
 
 def blocks_at(run: Run, cap: str) -> list[Block]:
-    """The blocks of one level in order of the passes, without passes that were cut before they had every level."""
+    """The blocks that count at one level, in order of the passes."""
+    return [block for one in whole_passes(run) for block in one.blocks if block.cap == cap]
+
+
+def whole_passes(run: Run) -> list[Pass]:
+    """The passes without those that were cut before they had every level."""
     levels = set(run.plan.caps)
-    whole = [one for one in run.passes if {block.cap for block in one.blocks} >= levels]
-    return [block for one in whole for block in one.blocks if block.cap == cap]
+    return [one for one in run.passes if {block.cap for block in one.blocks} >= levels]
 
 
 def measured(cell: Cell) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from cpubench.analysis.claims import COPIES, Claim, by_runs, composite_claim, missing, row_claim, told
-from cpubench.analysis.differences import differences, pairing, side_facts
+from cpubench.analysis.differences import differences, pairing, side_facts, unalike
 from cpubench.analysis.members import Member
 from cpubench.analysis.obstacles import Sides, as_sides, check_runs, row_obstacle
 from cpubench.analysis.reference import BASE_CAP, as_reference
@@ -150,6 +150,7 @@ def _document(
         "margin_percent": 100 * MARGIN,
         "sides": {name: side_facts(side) for name, side in zip("ab", sides, strict=True)},
         "differences": differences(sides),
+        "unalike": unalike(sides),
         "refused": [],
         "headline": measures("headline"),
         "subset": subset or None,

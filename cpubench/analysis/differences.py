@@ -28,6 +28,7 @@ HOST = {
 }  # fmt: skip
 
 
+UNALIKE = 0.1  # of the blocks or the samples: by how much more of one side a flag is told
 WORDS = ("kernel command line", "tmpfs")  # facts of many words, of which only those that differ are worth the room
 
 
@@ -56,8 +57,43 @@ def side_facts(side: Sequence[Member]) -> Json:
         "runs": [{"file": one.where, "created_utc": one.plan.created_utc, "passes": one.passes} for one in side],
         "span_hours": _span_hours(side),
         "correlation": max(filter(None, (_correlation(list(one.logs.values())) for one in side)), default=None),
+        "noise": _noise(side),
         "not_publishable": list(dict.fromkeys(text for one in side for text in one.faults)),
     }
+
+
+def _noise(side: Sequence[Member]) -> Json:
+    """The shares of blocks and samples that have each flag; of blocks None where nobody looked at some of them."""
+    blocks, samples = ([one.noise[what] for one in side] for what in ("blocks", "samples"))
+    looked = all(one["looked"] == one["count"] for one in blocks)
+    flagged, count = (sum(one[what] for one in blocks) for what in ("flagged", "count"))
+    return {
+        "looked": looked,
+        "flagged": flagged / max(1, count) if looked else None,
+        "blocks": _shares(blocks) if looked else None,
+        "samples": _shares(samples),
+        "set_aside": sum(one["set_aside"] for one in blocks),
+    }
+
+
+def _shares(counts: Sequence[Json]) -> dict[str, float]:
+    whole = max(1, sum(one["count"] for one in counts))
+    codes = dict.fromkeys(code for one in counts for code in one["flags"])
+    return {code: sum(one["flags"].get(code, 0) for one in counts) / whole for code in codes}
+
+
+def unalike(sides: Sides) -> list[str]:
+    """Sentences on disturbances that one side had and the other had not: part of the difference may be theirs."""
+    a, b = (_noise(side) for side in sides)
+    if a["looked"] != b["looked"]:
+        text = f"nobody looked at all blocks of {'B' if a['looked'] else 'A'}"
+        return [f"{text}: whether the sides were disturbed alike is not known"]
+    shares = {"flagged blocks": (a["flagged"], b["flagged"])} if a["looked"] else {}
+    for code in dict.fromkeys([*a["samples"], *b["samples"]]):
+        shares[f"{code} samples"] = (a["samples"].get(code, 0.0), b["samples"].get(code, 0.0))
+    told = [f"{what} {100 * one:.0f} % of A, {100 * other:.0f} % of B" for what, (one, other) in shares.items()
+            if abs(one - other) > UNALIKE]  # fmt: skip
+    return [f"The sides were not disturbed alike: {'; '.join(told)}"] if told else []
 
 
 def pairing(sides: Sides) -> Json | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from cpubench.analysis.flags import Flag
 from cpubench.analysis.rates import Rates
 from cpubench.results.records import Plan
 
 TIMES = 20  # an operation of twenty empty ones is at most 5 % loop
-BADGE = "near_floor"
 
 
 def near_floor(plan: Plan, rates: Rates) -> dict[str, list[str]]:
@@ -22,7 +22,7 @@ def near_floor(plan: Plan, rates: Rates) -> dict[str, list[str]]:
         if plan.floor_ps is None or not variant.scored or np.isnan(times).all():
             continue
         if float(np.nanmedian(times)) * 1000 < TIMES * plan.floor_ps:
-            found[variant.key] = [BADGE]
+            found[variant.key] = [Flag.NEAR_FLOOR.value]
     return found
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from cpubench.analysis.cells import blocks_at, measured
+from cpubench.analysis.cells import BASE_CAP, blocks_at, measured
 from cpubench.analysis.composite import MIN_PASSES, Array, log, present
 from cpubench.analysis.control import floor_facts, without_control
 from cpubench.analysis.notes import REMARKS
 from cpubench.analysis.rates import Rates, block_rates, divisors
-from cpubench.analysis.reference import BASE_CAP
 from cpubench.analysis.rows import skip_reason
 from cpubench.analysis.scenarios import Scenario
 from cpubench.analysis.score import score
@@ -37,6 +36,7 @@ class Member:
     errors: dict[str, str]  # the first reason that a sample of a row failed with, by row key
     obtained: dict[str, Json]  # by row key: `huge_ppm` as mean over passes, others as the set of their values
     faults: list[str]  # why it may not be published, beside missing rows
+    noise: Json  # ``noise`` of its score: flags of blocks and samples, counted
     floor_percent: float | None  # what a difference of nothing came out as
     floor_reason: str | None
 
@@ -54,7 +54,7 @@ def member(run: Run, where: str, reference: Mapping[str, Any], scenario: Scenari
     faults = [note["text"] for note in document["notes"] if note["code"] not in {*REMARKS, "missing", "no_headline"}]
     indexes = [block.index for block in blocks]
     return Member(where, run.sha256, plan, run.host, indexes, _logs(plan, rates), rates.errors, _obtained(plan, blocks),
-                  faults, *floor_facts(blocks))  # fmt: skip
+                  faults, document["noise"], *floor_facts(blocks))  # fmt: skip
 
 
 def absence(one: Member, key: str) -> str | None:

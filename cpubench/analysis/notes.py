@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cpubench.analysis.cells import BASE_CAP
 from cpubench.analysis.composite import MIN_PASSES
 from cpubench.analysis.floor import sentence
+from cpubench.analysis.noise import remarks, too_noisy
 from cpubench.analysis.plateaus import LADDER, sentences
 from cpubench.analysis.rates import Rates, scored_names
-from cpubench.analysis.reference import BASE_CAP, Reference
+from cpubench.analysis.reference import Reference
 from cpubench.results.records import Run
 
-REMARKS = frozenset({"divisor_kind", "virtual_unknown", "estimate", "interrupted", "failed_samples", "run"})
+REMARKS = frozenset({
+    "divisor_kind", "virtual_unknown", "estimate", "interrupted", "failed_samples", "run", "near_floor", "plateaus",
+    "no_evidence", "logins",
+})  # fmt: skip
 MAX_LEFT_OUT = 0.2  # of the passes; beyond that the rest is a selection
 
 Json = dict[str, Any]
@@ -20,11 +25,15 @@ Note = dict[str, str]
 
 
 def judged(
-    run: Run, reference: Reference, rates: Rates, gone: Mapping[str, str], composites: Mapping[str, Mapping[str, Json]]
-) -> tuple[list[Note], bool]:
+    run: Run, reference: Reference, rates: Rates, gone: Mapping[str, str],
+    composites: Mapping[str, Mapping[str, Json]], noise: Json,
+) -> tuple[list[Note], bool]:  # fmt: skip
     """The notes, those that forbid publishing first, and whether none of them does."""
     faults = _faults(run, reference, rates, gone, composites)
-    return faults + _remarks(run, reference, rates, gone), not faults
+    if text := too_noisy(noise):
+        faults.append(note("noisy", text, "passes"))
+    said = [note(code, text, "passes") for code, text in remarks(run, BASE_CAP, noise)]
+    return faults + _remarks(run, reference, rates, gone) + said, not faults
 
 
 def note(code: str, text: str, where: str) -> Note:

@@ -13,10 +13,11 @@ from itertools import pairwise
 import numpy as np
 
 from cpubench.analysis.composite import log
+from cpubench.analysis.flags import Flag
 from cpubench.analysis.rates import Rates
 from cpubench.results.records import Plan
 
-LADDER, BADGE = "mem_chase", "plateau_edge"
+LADDER = "mem_chase"
 RISE = 1.25  # from one set to the next: a larger one leaves the plateau
 DRIFT = 1.5  # over the whole plateau
 GAP = 4  # between neighbouring sets: doublings, of which one may be missing; beyond that an end would be a guess
@@ -88,7 +89,7 @@ def badges(plan: Plan, rates: Rates) -> dict[str, list[str]]:
     shared cache the ladder does not say."""
     near = {pages: edges(ladder) for pages, ladder in ladders(plan, rates).items()}
     return {
-        v.key: [BADGE]
+        v.key: [Flag.PLATEAU_EDGE.value]
         for v in plan.variants
         if v.kernel == LADDER and v.copies == "1" and v.scored
         if v.value in near.get("base" if "pages=base" in v.params else "huge", set())

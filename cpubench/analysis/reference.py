@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from cpubench.analysis.cells import BASE_CAP as BASE_CAP
 from cpubench.analysis.composite import MIN_PASSES, Array, log, present
 from cpubench.analysis.intervals import log_interval
 from cpubench.analysis.rates import divisors, run_rates, scored_names
@@ -24,7 +25,6 @@ from cpubench.results.records import Positive, Run, Sha256
 
 FILE = Path(__file__).parents[1] / "data" / "reference.json"
 SCHEMA = "cpubench.reference/1"
-BASE_CAP = "as-is"  # scores and references come from the passes without a cap
 
 Amount = Annotated[float, Meta(gt=0)]
 

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cpubench.analysis.cells import blocks_at
+from cpubench.analysis.cells import BASE_CAP, blocks_at
 from cpubench.analysis.composite import Array, family_logs, log, mean, weighted_logs
 from cpubench.analysis.control import floor_facts
+from cpubench.analysis.flags import Flag
 from cpubench.analysis.floor import near_floor
+from cpubench.analysis.noise import flags_of_rows, noise
 from cpubench.analysis.notes import judged
 from cpubench.analysis.plateaus import badges
 from cpubench.analysis.quantity import composite, no_meter, null
 from cpubench.analysis.rates import Rates, block_rates, divisors
-from cpubench.analysis.reference import BASE_CAP, Reference, as_reference
+from cpubench.analysis.reference import Reference, as_reference
 from cpubench.analysis.rows import gone_rows, variant_rows
 from cpubench.analysis.scenarios import Scenario, covers, load_scenarios, pick
 from cpubench.errors import UsageError
@@ -46,12 +48,11 @@ def score(
     reference: Mapping[str, Any],
     scenario: str = "equal",
     weights: Mapping[str, Scenario] | None = None,
-    flags: Mapping[str, list[str]] | None = None,
 ) -> Json:
     """The score document: points (1000 = reference) with 95 % intervals, rows and notes.
 
-    ``weights`` are the scenarios to pick from, by default the shipped ones; ``flags`` badges by variant key. The
-    reference says which rows are scored. Passes without a cap count; what a cap does is measured in windows.
+    ``weights`` are the scenarios to pick from, by default the shipped ones. The reference says which rows are scored.
+    Passes without a cap count; what a cap does is measured in windows.
     """
     ref = as_reference(dict(reference))
     weighing = pick(load_scenarios() if weights is None else weights, scenario)
@@ -62,11 +63,13 @@ def score(
     parts = _parts(run.plan, ref, rates)
     families = {family: _of_family(parts, family) for family in parts.names}
     headline = _headline(parts, weighing)
-    notes, publishable = judged(run, ref, rates, parts.gone, {"headline": headline} | families)
-    flagged = {key: list(names) for key, names in (flags or {}).items()}
+    disturbed = noise(run, BASE_CAP)
+    notes, publishable = judged(run, ref, rates, parts.gone, {"headline": headline} | families, disturbed)
+    flagged = flags_of_rows(run, BASE_CAP)
     for own in (badges(run.plan, rates), near_floor(run.plan, rates)):
         for key, names in own.items():
             flagged[key] = flagged.get(key, []) + names
+    raised = {code for codes in flagged.values() for code in codes}
     return {
         "suite": run.plan.suite,
         "reference": ref.name,
@@ -80,9 +83,11 @@ def score(
         "floor_percent": floor_percent,
         "floor_reason": floor_reason,
         "notes": notes,
+        "noise": disturbed,
         "headline": headline,
         "families": families,
         "variants": variant_rows(run.plan, ref, rates, BASE_CAP, flagged),
+        "badges": {flag.value: flag.sentence for flag in Flag if flag.value in raised},
     }
 
 

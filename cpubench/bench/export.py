@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cpubench.analysis.cells import ns_per_op, ops_per_s
 from cpubench.bench.clock import CLOCK_NAME
 from cpubench.bench.facts import facts_of_run, facts_of_variant, machine_info
-from cpubench.bench.replay import Row, cells_at, default_cap, failure, seconds_per_op
+from cpubench.bench.replay import Row, cells_at, default_cap, failure, rows_planned, seconds_per_op
 
 if TYPE_CHECKING:
     from cpubench.results.records import Cell, Run, Variant
@@ -35,7 +35,7 @@ def to_pytest_benchmark(run: Run, cap: str | None = None) -> dict[str, Any]:
 
     cap = cap or default_cap(run)
     cells = cells_at(run, cap)
-    shown = [(variant, cells.get(variant.key, [])) for variant in run.plan.variants]
+    shown = [(variant, cells.get(variant.key, [])) for variant in rows_planned(run)]
     return {
         "machine_info": machine_info(run.host),
         "commit_info": COMMIT,
@@ -76,7 +76,7 @@ def to_csv(run: Run) -> str:
     lines.writerow(CSV_COLUMNS)
     for cap in run.plan.caps:
         cells = cells_at(run, cap)
-        for variant in run.plan.variants:
+        for variant in rows_planned(run):
             for index, cell in cells.get(variant.key, []):
                 ops, elapsed = sum(cell.copy_ops), sum(cell.copy_elapsed_ns)
                 texts = (_text(variant.name), variant.copies, _text(cap), index)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from cpubench.analysis.cells import ops_per_s
-from cpubench.bench.replay import cells_at, failure
+from cpubench.bench.replay import cells_at, failure, rows_planned, rows_skipped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ def machine_info(host: Mapping[str, Any]) -> dict[str, Any]:
 def facts_of_run(run: Run, cap: str) -> dict[str, Any]:
     """The top-level key ``cpubench`` of the JSON: what changes from run to run."""
     cells = cells_at(run, cap)
-    reasons = ((v.key, failure(cells.get(v.key, []))) for v in run.plan.variants)
+    reasons = ((v.key, failure(cells.get(v.key, []))) for v in rows_planned(run))
     return {
         "run": run.plan.id,
         "sha256": run.sha256,
@@ -91,5 +91,5 @@ def facts_of_run(run: Run, cap: str) -> dict[str, Any]:
         "build": run.plan.build,
         "notes": run.notes,
         "failed": [{"variant": key, "reason": reason} for key, reason in reasons if reason],
-        "skipped": [{"variant": m.variant, "reason": m.reason} for m in run.plan.skipped],
+        "skipped": [{"variant": m.variant, "reason": m.reason} for m in rows_skipped(run)],
     }

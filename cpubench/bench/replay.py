@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cpubench.analysis.cells import blocks_at
-from cpubench.results.names import kernel_of, row_key, split_key
+from cpubench.results.names import is_control, kernel_of, row_key, split_key
 from cpubench.results.parse import shown
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cpubench.host.topology import Core
     from cpubench.measure.profiles import Profile
-    from cpubench.results.records import Cell, Run
+    from cpubench.results.records import Cell, Missing, Run, Variant
 
 
 class Row(NamedTuple):
@@ -65,11 +65,21 @@ def rows_of_kernels(
     ]
 
 
+def rows_planned(run: Run) -> list[Variant]:
+    """The variants of the plan without the control kernel."""
+    return [variant for variant in run.plan.variants if not is_control(variant.kernel)]
+
+
+def rows_skipped(run: Run) -> list[Missing]:
+    """What the plan had to leave out, without the control kernel."""
+    return [missing for missing in run.plan.skipped if not is_control(missing.variant)]
+
+
 def rows_of_run(run: Run) -> list[Row]:
     """The rows of the plan, then those that it had to leave out."""
-    rows = [Row(v.family, v.name, v.copies) for v in run.plan.variants]
+    rows = [Row(v.family, v.name, v.copies) for v in rows_planned(run)]
     families = {v.kernel: v.family for v in run.plan.variants}
-    for missing in run.plan.skipped:
+    for missing in rows_skipped(run):
         name, copies = split_key(missing.variant)
         kernel = kernel_of(name)
         rows.append(Row(families.get(kernel) or _family_of(kernel), name, copies or "1"))

@@ -15,6 +15,7 @@ from typing import Any
 
 from cpubench import _native
 from cpubench.host.idle import idle_usage
+from cpubench.host.noise import environment, snapshot
 from cpubench.measure import copies as pool
 from cpubench.measure import programs
 from cpubench.measure.inside import serve
@@ -117,8 +118,10 @@ def _idle(variant: dict[str, Any]) -> dict[str, int]:
 
 
 def measure_window(copies: pool.Copies, plan: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
-    """A contiguous all-copies measurement of one family: its variants share the window, those without hooks first."""
-    chosen = [v for v in copies.variants if v["family"] == window["family"] and v["copies"] == "cores" and v["scored"]]
+    """A contiguous all-copies measurement of one family: its scored variants share the window, those without hooks
+    first; of a family that has none, which is the control kernel's, all of them."""
+    family = [v for v in copies.variants if v["family"] == window["family"] and v["copies"] == "cores"]
+    chosen = [v for v in family if v["scored"]] or family
     chosen.sort(key=lambda v: copies.kernels[v["kernel"]]["hooks"])
     share = max(1, len(chosen))
     for variant in chosen:
@@ -148,9 +151,12 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
         before_ns = _native.now_ns()
         pool.prepare(copies)
         prepare_ns = _native.now_ns() - before_ns + copies.pool.touch_ns
-        rounds, rounds_start_ns = orders(plan, index, cap), _native.now_ns()
+        rounds = orders(plan, index, cap)
+        before = snapshot(plan["cpus"], os.getsid(0))  # the block's own session: all its copies are in it
+        rounds_start_ns = _native.now_ns()
         cells, timed_ns = measure_rounds(copies, plan, rounds)
         rounds_ns = _native.now_ns() - rounds_start_ns
+        noise = environment(before, snapshot(plan["cpus"], os.getsid(0)))
         windows = [measure_window(copies, plan, w) for w in plan["windows"]]
         pool.release(copies)
         for cell, variant in zip(cells, plan["variants"], strict=True):
@@ -165,7 +171,7 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
              "timed_ns": timed_ns, "hook_ns": sum(sum(c["samples"]["hook_ns"]) // len(c["copy_ops"]) for c in cells),
              "clock_read_ns": -int(-clock_ns // 1)}  # fmt: skip
     return sealed({"schema": "cpubench.block/1", "plan_id": plan["id"], "index": index, "cap": cap, "times": spent,
-                   "environment": {}, "rounds": rounds, "cells": cells, "windows": windows})  # fmt: skip
+                   "environment": noise, "rounds": rounds, "cells": cells, "windows": windows})  # fmt: skip
 
 
 def _work(plan: dict[str, Any], own: list[str], folder: Path, started_ns: int) -> dict[str, Any]:

@@ -16,7 +16,16 @@ from cpubench.errors import UsageError
 
 STOP_S = 5.0
 # -I keeps the working folder and the environment out, and with them installs by --user or PYTHONPATH.
-START = "import runpy, sys; sys.path.append(sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1), run_name='__main__')"
+START = """
+import runpy, sys
+group, packages, module = sys.argv[1:4]
+del sys.argv[1:4]
+if group:
+    with open(group, "w") as procs:
+        procs.write("0")
+sys.path.append(packages)
+runpy.run_module(module, run_name="__main__")
+"""
 
 
 @dataclass(frozen=True)
@@ -26,6 +35,12 @@ class Installed:
     python: str = sys.executable
     packages: Path = Path(__file__).resolve().parents[2]  # the folder that its package is in
     settings: dict[str, str] = field(default_factory=dict)  # environment variables that its processes have beside
+    group: Path | None = None  # cgroup.procs of the control group that they enter before anything else
+
+    def command(self, module: str, arguments: list[str]) -> list[str]:
+        """What runs a module of it as a program."""
+        group = "" if self.group is None else str(self.group)
+        return [self.python, "-I", "-c", START, group, str(self.packages), module, *arguments]
 
 
 def run_child(
@@ -41,18 +56,7 @@ def run_child(
     # The size of the environment moves the stack, and with it up to several per cent of time (Mytkowicz, ASPLOS 2009):
     # each block draws its own.
     environment = {**os.environ, **own.settings, "CPUBENCH_PADDING": "x" * rng.randrange(4096)}
-    command = [
-        own.python,
-        "-I",
-        "-c",
-        START,
-        str(own.packages),
-        module,
-        *arguments,
-        scratch,
-        str(_native.now_ns()),
-        str(os.getpid()),
-    ]
+    command = own.command(module, [*arguments, scratch, str(_native.now_ns()), str(os.getpid())])
     child = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True, errors="replace", start_new_session=True,

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cpubench import _native
 from cpubench.errors import UsageError
 from cpubench.host.cpulist import format_cpulist, parse_cpulist
@@ -37,6 +39,8 @@ class Options:
     seed: int | None = None
     prefix: Path | None = None  # of another build, which takes turns with this one
     settings: dict[str, str] = field(default_factory=dict)  # environment variables of the side that takes turns
+    own: dict[str, int] = field(default_factory=dict)  # samples and passes of the plan that are not the profile's
+    locked: bool = False  # the caller has the host's lock
 
     @property
     def turns(self) -> bool:
@@ -55,7 +59,7 @@ def draft(options: Options) -> tuple[Plan, dict[str, Any]]:
     cores = read_topology(cpus=options.cpus).cores
     host = host_of(facts, cores)
     request = Request(options.profile, options.families, options.copies, options.keys)
-    variants, skipped = choose(_native.kernels(), host, request)
+    variants, skipped = choose(_native.kernels(hidden=True), host, request)
     kind, n = divisor(facts, len(cores))
     plan = planning.draft(
         variants, skipped, run_id=secrets.token_hex(8), build=build(), host_id=facts["id"] or "unknown",
@@ -64,7 +68,7 @@ def draft(options: Options) -> tuple[Plan, dict[str, Any]]:
         profile=options.profile, budget_ns=options.budget_ns, cpus=sorted(c for core in cores for c in core.cpus),
         divisor=Divisor(kind=kind, n=n), llc_bytes=facts["llc_bytes"],
     )  # fmt: skip
-    return plan, facts
+    return msgspec.structs.replace(plan, **options.own), facts
 
 
 def host_of(facts: dict[str, Any], cores: Sequence[Core]) -> Host:

@@ -9,6 +9,7 @@ import msgspec
 
 from cpubench import SUITE_VERSION, __version__
 from cpubench.analysis.composite import MIN_PASSES
+from cpubench.analysis.twins import CONTROL
 from cpubench.errors import UsageError
 from cpubench.measure.profiles import PROFILES, SAMPLE_NS, Profile
 from cpubench.measure.variants import calibrated
@@ -46,7 +47,7 @@ def sized(plan: Plan, found: dict[str, Any]) -> Plan:
     variants = calibrated(plan.variants, {key: (ops, window) for key, (ops, window, _) in found["sizes"].items()})
     scored = {v.key: v.scored for v in plan.variants}
     failed = [Missing(key, reason, scored=scored[key]) for key, reason in found["errors"].items()]
-    if not variants:
+    if all(v.key in CONTROL for v in variants):
         raise UsageError("nothing_to_measure", "no variant can be measured here: " + _reasons(failed))
     each_ns = [found["sizes"][v.key][2] + SAMPLE_OVERHEAD_NS for v in variants]
     predicted = plan.samples * sum(each_ns) + found["prepare_ns"] + BLOCK_OVERHEAD_NS

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from cpubench.analysis.twins import CONTROL
 from cpubench.errors import UsageError
 from cpubench.host.layout import Place, counts, first, layout, pairs
 from cpubench.host.topology import Core
@@ -29,7 +30,7 @@ class Request:
     profile: str = "quick"
     families: Sequence[str] | None = None
     copies: Sequence[str] | None = None
-    keys: Sequence[str] | None = None  # NAME@COPIES of single variants, whatever the profile has
+    keys: Sequence[str] | None = None  # NAME@COPIES of single variants, whatever the profile has; hidden ones too
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,13 @@ class Host:
 
 
 def choose(kernels: Iterable[Kernel], host: Host, request: Request) -> tuple[list[Variant], list[Missing]]:
-    """The variants to calibrate and measure, and the rows that cannot be had here with their reasons."""
-    kernels = list(kernels)
+    """The variants to calibrate and measure, and the rows that cannot be had here with their reasons.
+
+    Where hidden kernels are among ``kernels`` and no single variants are asked for, every plan has the control kernel
+    under its two labels, last: two samples of each round tell how far this host moves a difference of nothing.
+    """
+    every = list(kernels)
+    kernels = every if request.keys is not None else [k for k in every if "hidden" not in k["flags"]]
     _check("family", request.families, sorted({k["family"] for k in kernels}))
     _check("copies", request.copies, COPIES)
     chosen: list[Variant] = []
@@ -63,6 +69,8 @@ def choose(kernels: Iterable[Kernel], host: Host, request: Request) -> tuple[lis
     if request.keys is not None:
         _check("variant", request.keys, [v.key for v in chosen] + [m.variant for m in missing])
     kept, too_large = fit(chosen, host.memory_bytes)
+    if kept and len(kernels) < len(every):
+        kept += choose(every, host, Request(keys=CONTROL))[0]
     return kept, missing + too_large
 
 

@@ -52,7 +52,7 @@ def _lists(console: Console, found: Sequence[Lines]) -> None:
 
 def header(doc: Json) -> list[str]:
     """Who is compared, what the claims speak of, and which way the ratios go."""
-    made = [_side(name.upper(), side) for name, side in doc["sides"].items()]
+    made = [text(name.upper(), side) for text in (_side, _noise) for name, side in doc["sides"].items()]
     ids = {side["host_id"] for side in doc["sides"].values()}
     same = len(ids) == 1 and "unknown" not in ids
     pairing = doc["pairing"]
@@ -79,7 +79,7 @@ def header(doc: Json) -> list[str]:
         if (pairing["correlation"] or 0) > DRIFT:
             much = f"{pairing['correlation']:.1f}"
             bad.append(f"The difference drifts: it is correlated by {much}; its intervals may be too narrow.")
-    return [*made, *hosts, scope, f"Ratio: {doc['direction']}. {how}", *bad]
+    return [*made, *hosts, scope, f"Ratio: {doc['direction']}. {how}", *doc["unalike"], *bad]
 
 
 def sentences(doc: Json) -> list[str]:
@@ -155,6 +155,25 @@ def _side(name: str, side: Json) -> str:
     span = "" if len(runs) == 1 or side["span_hours"] is None else f" over {side['span_hours']:.3g} h"
     count = f"{len(runs)} run{'s' * (len(runs) != 1)}{span}, {passes} passes ({files})"
     return f"{name}: {side['host']}, {side['cpu_model']}, {divisor['n']:g} x {divisor['kind']}: {count}"
+
+
+def _noise(name: str, side: Json) -> str:
+    """ "A was disturbed: 4 % of blocks (contended 3 %, stolen 1 %); samples: preempted 2 %"."""
+    made = side["noise"]
+    again = f", {made['set_aside']} measured again" if made["set_aside"] else ""
+    blocks = "nobody looked" if made["flagged"] is None else f"{_share(made['flagged'])} of blocks"
+    kinds = _shares(made["blocks"] or {})
+    kinds = f" ({kinds})" if kinds else ""
+    return f"{name} was disturbed: {blocks}{kinds}{again}; samples: {_shares(made['samples']) or 'none'}"
+
+
+def _shares(shares: Json) -> str:
+    return ", ".join(f"{code} {_share(share)}" for code, share in shares.items())
+
+
+def _share(share: float) -> str:
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 0.95 or not percent else "under 1 %"
 
 
 def _sentence(doc: Json, claim: Json) -> str:

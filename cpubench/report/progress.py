@@ -8,8 +8,8 @@ from typing import Any, TextIO
 ENDS = {"interrupted": "interrupted", "failed": "given up"}  # the others are reasons to stop
 
 
-def progress(out: TextIO) -> Callable[[str, Any], None]:
-    """A function that the runner tells each event: it says what is done, how wide the interval is, the time left."""
+def writer(out: TextIO) -> Callable[..., None]:
+    """A function that writes a line; on a terminal one that does not stay is overwritten by the next."""
     moving = out.isatty()
 
     def line(text: str, stays: bool = True) -> None:
@@ -18,6 +18,13 @@ def progress(out: TextIO) -> Callable[[str, Any], None]:
         else:
             out.write(text + "\n")
         out.flush()
+
+    return line
+
+
+def progress(out: TextIO) -> Callable[[str, Any], None]:
+    """A function that the runner tells each event: it says what is done, how wide the interval is, the time left."""
+    line, moving = writer(out), out.isatty()
 
     def tell(event: str, state: Any) -> None:
         plan, passes, left = state.plan, state.passes, f"at most {clock(state.most_left_ns)}"

@@ -22,6 +22,8 @@ MEASURES = {
     "per_core": "per core", "speed": "speed", "equal_weights": "equal weights",
     "scaling_efficiency": "scaling eff.", "per_watt": "per watt",
 }  # fmt: skip
+HIDDEN = "control"  # rows of this family say something of the run and nothing of the host
+NAMED = 6  # rows of a badge; the others are in the JSON document
 REASONS = {"no_meter": "this version reads no meter"}
 
 
@@ -45,6 +47,7 @@ def _show_one(doc: Json, console: Console) -> None:
     console.print(line(console, f"{title}suite {doc['suite']}, {cores:g} x {kind}, scenario {doc['scenario']}", "bold"))
     console.print(line(console, f"1000 points = reference {doc['reference']}"))
     console.print(line(console, f"measured families cover {100 * doc['covers']:.0f} % of the scenario's path weight"))
+    console.print(line(console, _noise(doc["noise"])))
     console.print(line(console, floor_line(doc)))
     if not doc["publishable"]:
         console.print(line(console, "NOT PUBLISHABLE: see the notes.", "bold yellow"))
@@ -52,7 +55,7 @@ def _show_one(doc: Json, console: Console) -> None:
     _headline(doc["headline"], console)
     _families(doc["families"], console)
     _reasons(doc, console)
-    _rows(doc["variants"], console)
+    _rows(doc["variants"], doc["badges"], console)
     if doc["notes"]:
         console.print(line(console, "\nNotes", "bold"))
         pairs(console, _notes(doc["notes"]))
@@ -128,8 +131,25 @@ def _reasons(doc: Json, console: Console) -> None:
     pairs(console, lines)
 
 
-def _rows(rows: Sequence[Json], console: Console) -> None:
-    there = [row for row in rows if row["ns_per_op"]["value"] is not None]
+def _noise(made: Json) -> str:
+    """ "noise: 3 of 40 blocks flagged (contended 2, stolen 1), 1 measured again; busiest other process: gcc 0.4 %"."""
+    if not made["looked"]:
+        return "noise: not known, nobody looked"
+    blocks = made["blocks"]
+    kinds = ", ".join(f"{code} {count}" for code, count in blocks["flags"].items())
+    parts = [f"{blocks['flagged']} of {blocks['count']} blocks flagged{f' ({kinds})' if kinds else ''}"]
+    if blocks["set_aside"]:
+        parts[0] += f", {blocks['set_aside']} measured again"
+    if made["busiest"]:
+        first = made["busiest"][0]
+        parts.append(f"busiest other process: {shown(first['name'], 30)} {100 * first['share']:.1f} %")
+    if made["doubts"]:
+        parts.append(f"not told, or in part: {', '.join(made['doubts'])}")
+    return f"noise: {'; '.join(parts)}"
+
+
+def _rows(rows: Sequence[Json], badges: Mapping[str, str], console: Console) -> None:
+    there = [row for row in rows if row["ns_per_op"]["value"] is not None and row["family"] != HIDDEN]
     if there:
         table = table_of(console, "variant (* scored)", "copies", ">time/op", ">rate", ">+-", ">passes")
         for row in there:
@@ -141,12 +161,17 @@ def _rows(rows: Sequence[Json], console: Console) -> None:
             table.add_row(*(line(console, c) for c in (name, row["copies"], time, rate, width, passes)))
         console.print()
         console.print(table)
-    badged = [(f"  {_key(row)}", ", ".join(row["flags"])) for row in there if row["flags"]]
+    badged = [(f"  {code}", f"{sentence}: {_named([_key(row) for row in rows if code in row['flags']])}")
+              for code, sentence in badges.items()]  # fmt: skip
     missing = [(f"  {_key(row)}", str(row["ns_per_op"]["reason"])) for row in rows if row["ns_per_op"]["value"] is None]
     for title, lines in (("Badges", badged), ("Skipped or failed", missing)):
         if lines:
             console.print(line(console, f"\n{title}", "bold"))
             pairs(console, lines)
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
 
 
 def points(value: float | None) -> str:

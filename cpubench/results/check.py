@@ -92,16 +92,24 @@ def check_run(run: r.Run) -> None:
     once((p.index for p in run.passes), lambda at: f"passes[{at}]", "pass")
     for number, the_pass in enumerate(run.passes):
         place = f"passes[{number}]"
-        once((b.cap for b in the_pass.blocks), lambda at, place=place: f"{place}.blocks[{at}]", "cap level of a pass")
-        for at, block in enumerate(the_pass.blocks):
-            if block.index != the_pass.index:
-                raise UsageError(
-                    "pass", f"a block of pass {block.index} in pass {the_pass.index}", f"{place}.blocks[{at}]"
-                )
-            check_block(block, run.plan, f"{place}.blocks[{at}]")
+        _check_blocks(the_pass.blocks, the_pass, run.plan, f"{place}.blocks")
+        _check_blocks(the_pass.set_aside, the_pass, run.plan, f"{place}.set_aside")
+        counting = {block.cap: block.sha256 for block in the_pass.blocks}
+        for at, block in enumerate(the_pass.set_aside):
+            if counting.get(block.cap, block.sha256) == block.sha256:
+                text = f"a block at {block.cap} is set aside, and no other counts"
+                raise UsageError("set_aside", text, f"{place}.set_aside[{at}]")
     if run.stopped.passes != len(run.passes):
         text = f"stopped after {run.stopped.passes} passes, and holds {len(run.passes)}"
         raise UsageError("passes", text, "stopped.passes")
+
+
+def _check_blocks(blocks: list[r.Block], the_pass: r.Pass, plan: r.Plan, place: str) -> None:
+    once((block.cap for block in blocks), lambda at: f"{place}[{at}]", "cap level of a pass")
+    for at, block in enumerate(blocks):
+        if block.index != the_pass.index:
+            raise UsageError("pass", f"a block of pass {block.index} in pass {the_pass.index}", f"{place}[{at}]")
+        check_block(block, plan, f"{place}[{at}]")
 
 
 def check_block(block: r.Block, plan: r.Plan | None = None, place: str = "") -> None:

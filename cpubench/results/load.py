@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,8 @@ from cpubench.results.records import Block, Plan, Run
 
 T = TypeVar("T")
 Check = Callable[[Path, Run], None]  # raises UsageError where a file of the folder is not what the run says
+Judge = Callable[[Run], None]  # raises UsageError where the run holds what it may not
+AGAIN = "-again.json"  # ends the name of the second measurement of a block: it counts, the first is set aside
 
 
 def load_run(path: Path) -> Run:
@@ -56,26 +58,38 @@ def load_plan(path: Path) -> Plan:
 
 
 def load_blocks(folder: Path, plan: Plan | None = None) -> dict[str, Block]:
-    """The finished blocks of a run folder by file name, in the order of their passes."""
+    """The finished blocks of a run folder that count, by file name, in the order of their passes."""
+    return _load_all(folder, plan)[0]
+
+
+def _load_all(folder: Path, plan: Plan | None = None) -> tuple[dict[str, Block], dict[str, Block]]:
+    """The blocks that count, and those that were set aside because they were measured again."""
     blocks = {file.name: load_block(file, plan) for file in sorted(folder.glob("block-*.json"))}
+    firsts = {name: f"{name.removesuffix(AGAIN)}.json" for name in blocks if name.endswith(AGAIN)}
+    aside = {first: blocks[first] for name, first in firsts.items() if first in blocks
+             if (blocks[first].index, blocks[first].cap) == (blocks[name].index, blocks[name].cap)}  # fmt: skip
+    counting = {name: block for name, block in blocks.items() if name not in aside}
     seen: dict[tuple[int, str], str] = {}
-    for name, block in blocks.items():
+    for name, block in counting.items():
         first = seen.setdefault((block.index, block.cap), name)
         if first != name:
             text = f"holds pass {block.index} at {block.cap}, as {first} does"
             raise located(folder / name, UsageError("twice", text))
-    return dict(sorted(blocks.items(), key=lambda item: (item[1].index, item[1].cap)))
+    return dict(sorted(counting.items(), key=lambda item: (item[1].index, item[1].cap))), aside
 
 
-def validate(path: Path, *beside: Check) -> dict[str, Any]:
+def validate(path: Path, *beside: Check, judges: Sequence[Judge] = ()) -> dict[str, Any]:
     """What a valid run holds, as numbers of passes, variants and blocks; a folder's other files must agree with it.
 
-    ``beside`` checks those files of a folder that are made from the run in rooms above this one.
+    ``beside`` checks those files of a folder that are made from the run in rooms above this one; ``judges`` know rules
+    of such rooms that a run must keep.
     """
     file = run_file(path)
     run = load_run(file)
     try:
         check_cores(run)
+        for judge in judges:
+            judge(run)
     except UsageError as fault:
         raise located(file, fault) from None
     blocks = [block for one in run.passes for block in one.blocks]
@@ -88,6 +102,7 @@ def validate(path: Path, *beside: Check) -> dict[str, Any]:
         "passes": len(run.passes),
         "variants": len(run.plan.variants),
         "blocks": len(blocks),
+        "set_aside": sum(len(one.set_aside) for one in run.passes),
     }
 
 
@@ -133,8 +148,9 @@ def typed(document: dict[str, Any], schema: str, record: type[T]) -> T:
 def _check_seals(document: dict[str, Any]) -> None:
     """None if neither a block nor the run around the blocks was changed."""
     for number, one in enumerate(document["passes"]):
-        for at, block in enumerate(one["blocks"]):
-            check_seal(block, f"passes[{number}].blocks[{at}]")
+        for kind in ("blocks", "set_aside"):
+            for at, block in enumerate(one.get(kind, ())):
+                check_seal(block, f"passes[{number}].{kind}[{at}]")
     check_seal(document)
 
 
@@ -143,11 +159,14 @@ def _check_beside(folder: Path, run: Run) -> None:
     plan = folder / "plan.json"
     if load_plan(plan) != run.plan:
         raise located(plan, UsageError("plan", "differs from the plan in run.json"))
-    held = {(block.index, block.cap): block.sha256 for one in run.passes for block in one.blocks}
-    files = load_blocks(folder)
-    beside = {(block.index, block.cap): block.sha256 for block in files.values()}
-    names = {(block.index, block.cap): name for name, block in files.items()}
-    dropped = [f"pass {index} at {cap}" for index, cap in held if (index, cap) not in beside]
+    kinds = ("", " (set aside)")
+    held = {(block.index, block.cap, kind): block.sha256 for one in run.passes
+            for kind, blocks in zip(kinds, (one.blocks, one.set_aside), strict=True) for block in blocks}  # fmt: skip
+    files = [(name, block, kind) for kind, blocks in zip(kinds, _load_all(folder), strict=True)
+             for name, block in blocks.items()]  # fmt: skip
+    beside = {(block.index, block.cap, kind): block.sha256 for _, block, kind in files}
+    names = {(block.index, block.cap, kind): name for name, block, kind in files}
+    dropped = [f"pass {index} at {cap}{kind}" for index, cap, kind in held if (index, cap, kind) not in beside]
     extra = [names[key] for key in beside if key not in held]
     changed = [names[key] for key in beside if key in held and held[key] != beside[key]]
     faults = {"in run.json without a file": dropped, "not in run.json": extra, "differ from run.json": changed}

@@ -5,6 +5,8 @@ Standard library only, and nothing else of ours: the block process imports this.
 
 from __future__ import annotations
 
+CONTROL_KERNEL = "test_work"
+
 
 def row_name(kernel: str, params: str) -> str:
     """A kernel with its parameters; without brackets where it has none."""
@@ -25,3 +27,8 @@ def split_key(key: str) -> tuple[str, str]:
 def kernel_of(name: str) -> str:
     """The kernel of a row's name or key."""
     return name.partition("@")[0].partition("[")[0]
+
+
+def is_control(name: str) -> bool:
+    """Whether a row's name or key is of the control kernel: that tells of the host, and is no row of any table."""
+    return kernel_of(name) == CONTROL_KERNEL

@@ -15,12 +15,14 @@ import pytest
 from pools import CPUS, KERNELS, children, groups_of, lived, param
 
 from cpubench import _native
+from cpubench.analysis.flags import Flag, block_flags, sample_flags
 from cpubench.analysis.rates import measured
 from cpubench.measure import copies as pool
 from cpubench.measure import programs
 from cpubench.measure.block import COLUMNS, add_sample, empty_cell
 from cpubench.measure.child import run_child
 from cpubench.measure.scratch import file_system
+from cpubench.results.files import content_hash
 from cpubench.results.load import load_block
 from cpubench.results.records import Plan, Variant
 
@@ -76,6 +78,7 @@ def test_a_block_stores_raw_integers_of_every_cell(tmp_path):
     assert "size=" in block.cells[2].obtained["mount_options"] or os.geteuid() != 0
     assert block.cells[3].obtained["huge_ppm"] in range(1_000_001)
     assert block.times.timed_ns <= block.times.rounds_ns
+    assert content_hash(msgspec.to_builtins(block)) == block.sha256  # a run file holds what the block's file held
 
 
 def test_files_on_the_disk_say_which_disk_and_leave_nothing(tmp_path):
@@ -228,6 +231,20 @@ def test_a_window_is_contiguous_and_has_all_copies(tmp_path):
     assert found.t0_ns <= cell.t0_ns < cell.t1_ns <= found.t1_ns
 
 
+def test_a_window_measures_what_is_scored_and_without_that_the_whole_family(tmp_path):
+    window = {"family": "control", "settle_ns": 1_000_000, "length_ns": 20_000_000}
+    found = []
+    for scored in ((True, False), (False, False)):
+        variants = [
+            msgspec.structs.replace(variant("test_work", label, "cores", ops=100, window_ns=1_000_000), scored=one)
+            for label, one in zip(("steps=1000", "steps=1020"), scored, strict=True)
+        ]
+        plan = msgspec.convert({**msgspec.to_builtins(plan_of(variants)), "windows": [window]}, Plan)
+        found.append([cell.params for cell in run_block(tmp_path, plan).windows[0].cells])
+        (tmp_path / "block.json").unlink()
+    assert found == [["steps=1000"], ["steps=1000", "steps=1020"]]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_block_leaves_no_process_and_no_file(tmp_path, number):
     plan_file = tmp_path / "plan.json"
@@ -293,6 +310,27 @@ def test_a_block_starts_within_its_limit_and_measures_most_of_the_time(tmp_path)
     assert min(block.times.ready_ns for block in blocks) < 200_000_000
     assert max(block.times.timed_ns / block.times.rounds_ns for block in blocks) > 0.7
     assert max(block.times.clock_read_ns for block in blocks) * 2 < 20_000_000 / 50 / 1000
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="a block alone would not get far beside it")
+def test_a_block_beside_a_busy_process_is_contended(tmp_path):
+    """Of somebody else, on the CPU of its copy; the block, its copies and its guard are nobody else."""
+    plan = plan_of([variant(*WORK, ops=50_000), variant("file_create", "", ops=500)], samples=8)
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
+    try:
+        os.sched_setaffinity(busy.pid, {CPUS[-1]})
+        block = run_block(tmp_path, plan)
+    finally:
+        busy.kill()
+        busy.wait()
+    assert Flag.CONTENDED in block_flags(plan, block)
+    assert sum(sample_flags(plan.variants[0], block.cells[0]).values()) > 0
+    before, after = block.environment.before, block.environment.after
+    wall_ns = after.t_ns - before.t_ns
+    assert wall_ns >= block.times.rounds_ns
+    others_ns, own_ns = after.others_ns - before.others_ns, sum(sum(cell.samples.cpu_ns) for cell in block.cells)
+    assert others_ns <= 1.1 * wall_ns * os.cpu_count() - own_ns + 10**8
+    assert "python" in {one.name[:6] for one in block.environment.busiest}
 
 
 def test_a_child_that_fails_is_one_line(tmp_path):

@@ -18,14 +18,24 @@ def test_a_child_finds_its_module_in_the_package_folder_alone(tmp_path, monkeypa
     """-I leaves out the working folder, PYTHONPATH and the user's own site folder."""
     (tmp_path / "only here").mkdir()
     (tmp_path / "only here" / "lonely.py").write_text("import sys; print(*sys.argv[1:3]); sys.exit('as asked')\n")
-    monkeypatch.setattr(child, "PACKAGES", tmp_path / "only here")
     with pytest.raises(UsageError, match="as asked"):
-        child.run_child("lonely", [], tmp_path, random.Random(1))
-    monkeypatch.setattr(child, "PACKAGES", tmp_path)
+        child.run_child("lonely", [], tmp_path, random.Random(1), child.Installed(packages=tmp_path / "only here"))
     monkeypatch.chdir(tmp_path / "only here")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "only here"))
     with pytest.raises(UsageError, match="No module named lonely"):
-        child.run_child("lonely", [], tmp_path, random.Random(1))
+        child.run_child("lonely", [], tmp_path, random.Random(1), child.Installed(packages=tmp_path))
+
+
+def test_a_child_enters_its_control_group_before_anything_else(tmp_path):
+    """What it writes into the group's file is itself; a group that it cannot enter is one line."""
+    (tmp_path / "early.py").write_text("import pathlib, sys; sys.exit(pathlib.Path(sys.argv[1]).read_text())\n")
+    procs = tmp_path / "cgroup.procs"
+    into = child.Installed(packages=tmp_path, group=procs)
+    with pytest.raises(UsageError, match=r"early: 0$"):
+        child.run_child("early", [str(procs)], tmp_path, random.Random(1), into)
+    nowhere = child.Installed(packages=tmp_path, group=tmp_path / "none" / "cgroup.procs")
+    with pytest.raises(UsageError, match="No such file or directory"):
+        child.run_child("early", [str(procs)], tmp_path, random.Random(1), nowhere)
 
 
 @pytest.mark.parametrize("linked", [False, True])

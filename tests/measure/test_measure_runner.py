@@ -14,7 +14,9 @@ import psutil
 import pytest
 from pools import CPUS, lived
 
+from cpubench.analysis.twins import CONTROL
 from cpubench.results.load import load_run
+from cpubench.results.names import is_control
 
 COMMAND = [sys.executable, "-I", "-m", "cpubench"]
 SHORT = ["run", "--profile", "quick", "--families", "lock", "--seed", "7"]
@@ -93,7 +95,11 @@ def test_exports_are_read_by_the_usual_tools(run, tmp_path):
     shown = subprocess.run(compare, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     assert "lock_mutex[cs=200ns]-cores" in shown
     csv = cpubench("export", folder, "--to", "csv", "-o", "-", cwd="/", check=0).stdout
-    assert len(csv.splitlines()) == 1 + len(load_run(folder).plan.variants) * len(load_run(folder).passes)
+    loaded = load_run(folder)
+    assert [v.key for v in loaded.plan.variants if is_control(v.key)] == list(CONTROL)
+    assert len(csv.splitlines()) == 1 + (len(loaded.plan.variants) - 2) * len(loaded.passes)
+    assert "test_work" not in csv
+    assert "test_work" not in exported.read_text()
 
 
 def test_a_changed_number_a_dropped_block_and_a_swapped_block_are_found(run, tmp_path):

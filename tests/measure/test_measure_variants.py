@@ -6,6 +6,7 @@ from cpubench._native import kernels
 from cpubench.errors import UsageError
 from cpubench.host.topology import Core
 from cpubench.measure.variants import Host, Request, choose, fit, held_bytes, power_of_two_below
+from cpubench.results.names import is_control
 
 GIB = 1 << 30
 CACHES = {"L1": 32 << 10, "L2": 1 << 20, "L3": 36 << 20}
@@ -126,6 +127,35 @@ def test_unknown_names_are_refused_with_the_known_ones(request_, text):
     with pytest.raises(UsageError, match=r"unknown|no ") as caught:
         planned(host(), **request_)
     assert text in str(caught.value)
+
+
+def test_every_plan_has_the_control_kernel_under_two_labels_last_and_never_scored():
+    one, again = "test_work[steps=1000]@1", "test_work[steps=1000,again]@1"
+    for request in (Request("quick"), Request("standard"), Request("quick", ["lock"], ["cores"])):
+        variants, missing = choose(kernels(hidden=True), host(), request)
+        plain, plain_missing = choose(kernels(), host(), request)
+        assert (variants[:-2], missing) == (plain, plain_missing)
+        assert [v.key for v in variants[-2:]] == [one, again]
+        assert all(is_control(v.key) and not v.scored and v.family == "control" for v in variants[-2:])
+        assert not any(is_control(v.key) for v in plain)
+    where = {tuple(v.groups[0]) for v in variants[-2:]}
+    assert where == {tuple(v.groups[0]) for v in planned(host())[0].values() if v.key == "mem_chase[set=16K]@1"}
+
+
+def test_the_control_kernel_is_no_reason_to_measure_and_is_not_left_out_for_memory():
+    nothing, missing = choose(kernels(hidden=True), host(cores=1), Request("quick", ["lock"]))
+    assert nothing == []
+    assert missing
+    short, _ = choose(kernels(hidden=True), host(cores=2, memory=1 * GIB), Request("standard"))
+    assert [is_control(v.key) for v in short[-2:]] == [True, True]
+
+
+def test_hidden_kernels_are_measured_where_they_are_asked_for_by_name():
+    keys = ["test_work[steps=1000]@cores", "test_work[steps=1020]@1"]
+    variants, missing = choose(kernels(hidden=True), host(), Request(keys=keys))
+    assert ({v.key for v in variants}, missing) == (set(keys), [])
+    with pytest.raises(UsageError, match="unknown family 'control'; known: file, lock, memory, spawn, storage, switch"):
+        choose(kernels(hidden=True), host(), Request(families=["control"]))
 
 
 def test_single_variants_can_be_asked_for():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -27,10 +28,10 @@ def document() -> Doc:
 
 def test_indented_file_with_unknown_keys_and_exponents_loads(tmp_path: Path, document: Doc) -> None:
     document["later"] = {"key": [1.5]}
-    block(document)["environment"] = {"load": 1e-05, "big": 1e300, "name": "\x7f\u00e9\u2028"}
+    cell(document)["obtained"] = {"load": 1e-05, "big": 1e300, "name": "\x7f\u00e9\u2028"}
     file = tmp_path / "run.json"
     file.write_text(json.dumps(reseal(document), indent=1))
-    assert load_run(file).passes[3].blocks[0].environment["load"] == 1e-05
+    assert load_run(file).passes[3].blocks[0].cells[2].obtained["load"] == 1e-05
 
 
 def test_loading_needs_no_numpy() -> None:
@@ -50,6 +51,10 @@ def divided(document: Doc, kind: str, n: float) -> None:
     document["plan"]["divisor"] = {"kind": kind, "n": n}
 
 
+def aside(document: Doc, **changed: Any) -> None:
+    document["passes"][3]["set_aside"] = [copy.deepcopy(sealed(block(document) | changed))]
+
+
 STRUCTURE: dict[str, tuple[Change, str, str]] = {
     "column shorter": (lambda d: cell(d)["samples"]["cpu_ns"].pop(), "length", "cells[2].samples.cpu_ns"),
     "copy_ops shorter": (lambda d: cell(d)["copy_ops"].pop(), "length", "passes[3].blocks[0].cells[2].copy_ops"),
@@ -66,6 +71,11 @@ STRUCTURE: dict[str, tuple[Change, str, str]] = {
     "pass twice": (lambda d: d["passes"].append(d["passes"][0]), "twice", "passes[5]"),
     "block of another pass": (lambda d: block(d).update(index=4), "pass", "passes[3].blocks[0]"),
     "cap twice in a pass": (lambda d: d["passes"][3]["blocks"].append(block(d)), "twice", "passes[3].blocks[1]"),
+    "set aside twice": (lambda d: d["passes"][3].update(set_aside=[block(d), block(d)]), "twice", "set_aside[1]"),
+    "set aside and counted": (lambda d: d["passes"][3].update(set_aside=[block(d)]), "set_aside", "set_aside[0]"),
+    "set aside at another cap": (lambda d: aside(d, cap="9W"), "cap", "passes[3].set_aside[0]"),
+    "set aside of another pass": (lambda d: aside(d, index=4), "pass", "passes[3].set_aside[0]"),
+    "set aside of another plan": (lambda d: aside(d, plan_id="x"), "plan_id", "passes[3].set_aside[0]"),
     "planned twice": (
         lambda d: d["plan"]["variants"].append(d["plan"]["variants"][0]), "twice", "plan.variants[17]",
     ),
@@ -141,6 +151,14 @@ def test_a_changed_block_is_named(tmp_path: Path, document: Doc) -> None:
     assert "content was changed" in fault.text
     block(document).update(sealed(block(document)))
     assert fault_of(written(tmp_path, document)).where.endswith("run.json")  # the run's own hash still tells
+
+
+def test_a_changed_block_that_was_set_aside_is_named(tmp_path: Path, document: Doc) -> None:
+    aside(document, rounds=[])
+    assert load_run(written(tmp_path, sealed(document))).passes[3].set_aside[0].rounds == []
+    document["passes"][3]["set_aside"][0]["times"]["ready_ns"] += 1
+    fault = fault_of(written(tmp_path, sealed(document)))
+    assert (fault.code, fault.where.rpartition(": ")[2]) == ("hash", "passes[3].set_aside[0]")
 
 
 def test_a_pass_that_was_dropped_is_noticed(tmp_path: Path, document: Doc) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from broken import Doc, block, reseal, written
-from made import made_run
+from made import made_environment, made_run
 
+from cpubench.analysis.flags import check_set_aside
 from cpubench.errors import UsageError
 from cpubench.results.files import canonical, content_hash, sealed
 from cpubench.results.load import load_block, load_blocks, load_plan, load_run, validate
@@ -35,7 +36,8 @@ def test_a_run_loads_from_folder_and_from_file(folder: Path, document: Doc) -> N
 
 def test_validate_counts_what_it_checked(folder: Path) -> None:
     found = validate(folder)
-    assert found == {"file": str(folder / "run.json"), "valid": True, "passes": 5, "variants": 17, "blocks": 5}
+    counts = {"passes": 5, "variants": 17, "blocks": 5, "set_aside": 0}
+    assert found == {"file": str(folder / "run.json"), "valid": True} | counts
     assert validate(folder / "run.json") == found
 
 
@@ -69,6 +71,48 @@ def test_blocks_of_a_folder_come_in_order_and_once(folder: Path, document: Doc) 
     assert load_block(folder / "block-003-as-is.json", plan).sha256 == content_hash(block(document))
     (folder / "block-077-as-is.json").write_bytes((folder / "block-003-as-is.json").read_bytes())
     with pytest.raises(UsageError, match="holds pass 3 at as-is, as block-003"):
+        load_blocks(folder)
+
+
+def measured_again(folder: Path, document: Doc, **moved: int) -> Doc:
+    """A second measurement of pass 1, which counts; the first had what ``moved``."""
+    first, second = sealed(block(document, 1) | {"environment": made_environment(**moved)}), block(document, 1)
+    document["passes"][1]["set_aside"] = [first]
+    written(folder, sealed(document))
+    (folder / "block-001-as-is.json").write_bytes(canonical(first))
+    (folder / "block-001-as-is-again.json").write_bytes(canonical(second))
+    return first
+
+
+def test_a_block_that_was_measured_again_is_set_aside(folder: Path, document: Doc) -> None:
+    first = measured_again(folder, document, steal_ns=10**9)
+    assert validate(folder)["set_aside"] == 1
+    assert list(load_blocks(folder))[1] == "block-001-as-is-again.json"
+    assert first["sha256"] not in {one.sha256 for one in load_blocks(folder).values()}
+    assert validate(folder, judges=[check_set_aside])["blocks"] == 5
+
+
+def test_a_block_without_a_flag_may_not_be_set_aside(folder: Path, document: Doc) -> None:
+    measured_again(folder, document, others_ns=1)
+    assert validate(folder)["set_aside"] == 1
+    with pytest.raises(UsageError, match=r"run\.json: passes\[1\]\.set_aside\[0\]: is set aside without a flag"):
+        validate(folder, judges=[check_set_aside])
+    with pytest.raises(UsageError, match="without a flag"):
+        validate(folder / "run.json", judges=[check_set_aside])
+
+
+def test_what_was_set_aside_must_be_in_run_and_folder(folder: Path, document: Doc) -> None:
+    measured_again(folder, document, steal_ns=10**9)
+    (folder / "block-001-as-is.json").unlink()
+    with pytest.raises(UsageError, match=r"without a file: pass 1 at as-is \(set aside\)$"):
+        validate(folder)
+    measured_again(folder, document, steal_ns=10**9)
+    del document["passes"][1]["set_aside"]
+    written(folder, sealed(document))
+    with pytest.raises(UsageError, match=r"not in run\.json: block-001-as-is\.json$"):
+        validate(folder)
+    (folder / "block-001-as-is-again.json").write_bytes(canonical(sealed(block(document, 2) | {"rounds": []})))
+    with pytest.raises(UsageError, match="holds pass 2 at as-is, as block-001"):
         load_blocks(folder)
 
 
