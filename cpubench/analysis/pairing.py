@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from cpubench.analysis.composite import Array
-from cpubench.analysis.estimates import Estimate, ends, sign_ends
-from cpubench.analysis.intervals import bounded_exp
+from cpubench.analysis.estimates import Estimate, bounded_exp, ends, sign_ends
 from cpubench.analysis.members import Member
 
 Json = dict[str, Any]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from cpubench.analysis.composite import MIN_PASSES
-from cpubench.analysis.estimates import Estimate, ends
-from cpubench.analysis.intervals import bounded_exp
+from cpubench.analysis.estimates import Estimate, bounded_exp, ends
 from cpubench.analysis.quantity import null
 from cpubench.analysis.twins import CONTROL, difference, floor_percent, log_times
 from cpubench.analysis.verdicts import BAND

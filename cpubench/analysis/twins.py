@@ -13,8 +13,7 @@ from statistics import median
 import numpy as np
 
 from cpubench.analysis.composite import MIN_PASSES, Array
-from cpubench.analysis.estimates import Estimate, ends, of_passes
-from cpubench.analysis.intervals import bounded_exp
+from cpubench.analysis.estimates import Estimate, bounded_exp, ends, of_passes
 from cpubench.results.records import Block, Cell
 
 CONTROL = ("test_work[steps=1000]@1", "test_work[steps=1000,again]@1")  # one kernel, measured under two labels
