@@ -204,7 +204,7 @@ class Environment(Struct, frozen=True, kw_only=True):
     before: Snapshot | None = None  # None: by a cpubench that did not look
     after: Snapshot | None = None
     busiest: list[Busy] = field(default_factory=list)
-    reasons: dict[str, str] = field(default_factory=dict)  # of each counter that is None
+    reasons: dict[str, str] = field(default_factory=dict)  # of each counter that is None, or doubtful
 
 
 class Block(Struct, frozen=True, kw_only=True):

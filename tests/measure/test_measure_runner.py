@@ -48,13 +48,14 @@ def test_a_run_leaves_a_folder_of_finished_files(run):
     passes = document["stopped"]["passes"]
     blocks = [f"block-{index:03d}-as-is.json" for index in range(passes)]
     expected = [*blocks, "log.jsonl", "plan.json", "pytest-benchmark.json", "run.json"]
-    assert sorted(path.name for path in folder.iterdir()) == expected
+    # Others at work on this machine flag blocks, which are measured again.
+    assert sorted(path.name for path in folder.iterdir() if not path.name.endswith("-again.json")) == expected
     assert document["run"] == str(folder)
     assert document["failed"] == document["skipped"] == []
     assert document["stopped"]["by"] in ("budget", "target", "max")
     assert passes >= 8
     events = [json.loads(line)["event"] for line in (folder / "log.jsonl").read_text().splitlines()]
-    assert events == ["planned", *["pass"] * passes, "stopped"]
+    assert [event for event in events if event != "again"] == ["planned", *["pass"] * passes, "stopped"]
 
 
 def test_progress_says_the_predicted_time_first_and_a_line_for_each_pass(run):
@@ -62,7 +63,8 @@ def test_progress_says_the_predicted_time_first_and_a_line_for_each_pass(run):
     assert lines[0].startswith(f"calibrating {planned} variants, about ")
     assert f"{planned} variants, 0 left out; quick: 12 to 60 passes of about" in lines[1]
     assert ", at most 0:" in lines[1]
-    assert sum(line.startswith("pass ") for line in lines) == json.loads(run[1].stdout)["stopped"]["passes"]
+    passes = [line for line in lines if line.startswith("pass ") and "measured again" not in line]
+    assert len(passes) == json.loads(run[1].stdout)["stopped"]["passes"]
 
 
 def test_the_run_validates_and_is_scored_alike_each_time(run):
