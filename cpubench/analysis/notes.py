@@ -12,6 +12,7 @@ from cpubench.analysis.noise import remarks, too_noisy
 from cpubench.analysis.plateaus import LADDER, sentences
 from cpubench.analysis.rates import Rates, scored_names
 from cpubench.analysis.reference import Reference
+from cpubench.results.parse import shown
 from cpubench.results.records import Run
 
 REMARKS = frozenset({
@@ -84,7 +85,23 @@ def _of_host(run: Run) -> list[Note]:
     if run.plan.divisor.kind == "vcpu" and any(len(core) > 1 for core in cores):
         text = "this virtual machine shows hardware threads: its cores are not the vcpus of one that hides them"
         faults.append(note("vcpu_threads", text, "plan.divisor"))
+    kinds = _core_classes(run)
+    if len(kinds) > 1:
+        text = f"cores of different kinds were measured together ({', '.join(kinds[:4])}); --cpus of one kind parts them"
+        faults.append(note("core_classes", text, "plan.cpus"))
     return faults
+
+
+def _core_classes(run: Run) -> list[str]:
+    """The kinds of cores, by the host's own words, that the CPUs of the run are of."""
+    listed = run.host.get("core_classes")
+    classes = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    used = set(run.plan.cpus)
+    return [
+        shown(str(one.get("name")), 40)
+        for one in classes
+        if isinstance(cpus := one.get("cpus"), list) and any(isinstance(cpu, int) and cpu in used for cpu in cpus)
+    ]
 
 
 def _remarks(run: Run, reference: Reference, rates: Rates, gone: Mapping[str, str]) -> list[Note]:

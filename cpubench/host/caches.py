@@ -6,10 +6,12 @@ The cpuinfo package sums sizes over instances and swaps some (py-cpuinfo#225), s
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from cpubench.host.cpulist import read_cpulist
+from cpubench.host.cpulist import format_cpulist, read_cpulist
 from cpubench.host.fact import ROOT, Fact, names_in, read_int, read_text
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -72,3 +74,41 @@ def llc_bytes(caches: Fact[tuple[Cache, ...]]) -> Fact[int]:
         return Fact(None, caches.reason or "no caches are known")
     last = caches.value[-1]
     return Fact(last.size_bytes) if last.size_bytes is not None else Fact(None, last.reason)
+
+
+def caches_by_cpu(cpus: Iterable[int], root: Path = ROOT) -> dict[int, Fact[tuple[Cache, ...]]]:
+    """The caches of each CPU; those that share the first level share the others, so one of them is read."""
+    found: dict[int, Fact[tuple[Cache, ...]]] = {}
+    wanted = set(cpus)
+    for cpu in sorted(wanted):
+        if cpu in found:
+            continue
+        found[cpu] = read_caches(cpu, root)
+        first = (found[cpu].value or (None,))[0]
+        if first is not None and first.level == 1 and first.shared_cpus and cpu in first.shared_cpus:
+            found.update(dict.fromkeys(wanted.intersection(first.shared_cpus) - found.keys(), found[cpu]))
+    return found
+
+
+def instances(caches: Mapping[int, Fact[tuple[Cache, ...]]]) -> Fact[list[dict[str, Any]]]:
+    """Each kind of cache of these CPUs (level, kind, bytes) with the lists of CPUs that share one; JSON-ready.
+
+    A cache whose sharing is not told is counted in ``unknown_sharing``, by the CPUs that see it.
+    """
+    rows: dict[tuple[int, str, int | None], dict[str, Any]] = {}
+    seen: dict[tuple[int, str, int | None], dict[tuple[int, ...], None]] = {}
+    for fact in caches.values():
+        for cache in fact.value or ():
+            key = (cache.level, cache.kind, cache.size_bytes)
+            row = rows.setdefault(key, {"level": key[0], "kind": key[1], "size_bytes": key[2], "unknown_sharing": 0})
+            if cache.shared_cpus is None:
+                row["unknown_sharing"] += 1
+            else:
+                seen.setdefault(key, {})[cache.shared_cpus] = None
+    for key, row in rows.items():
+        row["shared_cpus"] = [format_cpulist(shared) for shared in seen.get(key, ())]
+    reasons = list(dict.fromkeys(fact.reason for fact in caches.values() if fact.reason))
+    told = "; ".join(reasons[:3]) + (f" and {len(reasons) - 3} more" if len(reasons) > 3 else "")
+    if not rows:
+        return Fact(None, told or "no CPU is known")
+    return Fact([rows[key] for key in sorted(rows, key=lambda k: (k[0], k[1], k[2] or 0))], told or None)

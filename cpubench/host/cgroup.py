@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cpubench.host.fact import ROOT, read_text
+from cpubench.host.fact import ROOT, Fact, read_text
+from cpubench.host.mounts import MOUNTINFO, parse_mountinfo
 
 UNIFIED = ""  # stands for cgroup v2 among the names of the v1 controllers
 
@@ -27,7 +27,7 @@ class _Mount:
 
 def own_groups(controllers: Iterable[str], root: Path = ROOT) -> Groups:
     """The own group and its visible ancestors in the hierarchy of each controller (``UNIFIED`` for v2)."""
-    membership, mountinfo = read_text(root, "proc/self/cgroup"), read_text(root, "proc/self/mountinfo")
+    membership, mountinfo = read_text(root, "proc/self/cgroup"), read_text(root, MOUNTINFO)
     if membership.value is None or mountinfo.value is None:
         return Groups((), (membership.reason or mountinfo.reason or "",))
     paths, mounts = _paths(membership.value), _mounts(mountinfo.value)
@@ -70,15 +70,19 @@ def _paths(text: str) -> dict[str, str]:
 def _mounts(text: str) -> list[_Mount]:
     """The cgroup mounts among the lines of a mountinfo."""
     mounts = []
-    for line in text.splitlines():
-        before, _, after = line.partition(" - ")
-        fields, tail = before.split(" "), after.split(" ")
-        if len(fields) < 6 or len(tail) < 3 or tail[0] not in ("cgroup", "cgroup2"):
-            continue
-        controllers = frozenset({UNIFIED} if tail[0] == "cgroup2" else tail[2].split(","))
-        mounts.append(_Mount(controllers, _unescaped(fields[3]), _unescaped(fields[4])))
+    for mount in parse_mountinfo(text):
+        if mount.kind in ("cgroup", "cgroup2"):
+            controllers = {UNIFIED} if mount.kind == "cgroup2" else mount.own_options
+            mounts.append(_Mount(frozenset(controllers), mount.root, mount.point))
     return mounts
 
 
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
+def read_hierarchy(root: Path = ROOT) -> Fact[str]:
+    """Which control groups are mounted: "v1", "v2", or "hybrid" where there are both."""
+    text = read_text(root, MOUNTINFO)
+    if text.value is None:
+        return Fact(None, text.reason)
+    kinds = {UNIFIED in mount.controllers for mount in _mounts(text.value)}
+    if not kinds:
+        return Fact(None, f"/{MOUNTINFO}: no control groups are mounted")
+    return Fact("hybrid" if len(kinds) == 2 else "v2" if True in kinds else "v1")

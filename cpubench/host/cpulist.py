@@ -21,12 +21,18 @@ def parse_cpulist(text: str) -> list[int]:
     if not stripped:
         return []
     cpus: set[int] = set()
+    named = 0
     for part in stripped.split(","):
-        cpus.update(_part_cpus(part))
+        span, of_part = _part_cpus(part)
+        named += span
+        if named > MAX_CPU + 1:  # the kernel names no CPU twice: "0-1000000" a hundred thousand times would take an hour
+            raise ValueError(f"not a CPU list: it names more than {MAX_CPU + 1} CPUs")
+        cpus.update(of_part)
     return sorted(cpus)
 
 
-def _part_cpus(part: str) -> Iterable[int]:
+def _part_cpus(part: str) -> tuple[int, Iterable[int]]:
+    """How many ids a part spans, and those that it names."""
     shown = part if len(part) <= 40 else part[:37] + "..."
     match = _PART.fullmatch(part)
     if match is None:
@@ -40,11 +46,11 @@ def _part_cpus(part: str) -> Iterable[int]:
     if last < first:
         raise ValueError(f"not a CPU list: the range {shown!r} runs backwards")
     if len(numbers) < 4:
-        return range(first, last + 1)
+        return last + 1 - first, range(first, last + 1)
     used, size = numbers[2:]
     if not 1 <= used <= size:
         raise ValueError(f"not a CPU list: {shown!r} takes {used} of each group of {size}")
-    return (cpu for cpu in range(first, last + 1) if (cpu - first) % size < used)
+    return last + 1 - first, (cpu for cpu in range(first, last + 1) if (cpu - first) % size < used)
 
 
 def format_cpulist(cpus: Iterable[int]) -> str:

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from cpubench.host.caches import Cache, llc_bytes, read_caches
+from cpubench.host import check_clocks, kernel, limits
+from cpubench.host.caches import Cache, caches_by_cpu, instances, llc_bytes
+from cpubench.host.cgroup import read_hierarchy
+from cpubench.host.check import Finding, machine
+from cpubench.host.classes import read_classes
+from cpubench.host.container import read_container
 from cpubench.host.cpulist import format_cpulist
-from cpubench.host.fact import ROOT, Fact, first_known, names_in, read_text
+from cpubench.host.fact import ROOT, Fact, first_known, read_text
+from cpubench.host.firmware import read_firmware
+from cpubench.host.frequency import read_frequency
 from cpubench.host.identity import read_cpu
-from cpubench.host.limits import cpu_quota, total_memory_bytes, usable_memory_bytes
-from cpubench.host.topology import SYS_CPU, allowed_cpus, raw_cpu_lists, read_topology
-from cpubench.host.virtual import read_virtual
-
-# Of Documentation/admin-guide/kernel-parameters: mitigations, CPUs, idle and frequency, timers, memory, accounting.
-SPEED_PARAMETERS = (
-    r"(mitigations|spectre|spec_|nospec|mds|tsx|l1tf|retbleed|srbds|mmio_|gather_|reg_file|tsa|pti|nopti|nokaslr|ibt"
-    r"|isolcpus|nohz|rcu_|rcutree|irqaffinity|nosmt|maxcpus|nr_cpus|possible_cpus|skew_tick|preempt|threadirqs"
-    r"|intel_pstate|amd_pstate|intel_idle|processor\.|cpuidle|cpufreq|idle=|haltpoll|nohalt|tsc|clocksource|hpet|highres"
-    r"|transparent_hugepage|huge|default_huge|numa|init_on_|slub|slab|swiotlb|iommu|intel_iommu|amd_iommu"
-    r"|cgroup|psi|audit|selinux|apparmor|lsm|debug_pagealloc|page_|lockdep|kvm|nested)"
-)
+from cpubench.host.mounts import read_file_systems
+from cpubench.host.nodes import Node, read_nodes
+from cpubench.host.rlimits import read_rlimits
+from cpubench.host.topology import raw_cpu_lists, read_topology
 
 DivisorKind = Literal["physical_core", "vcpu", "granted_cpu"]
 
@@ -35,46 +33,74 @@ def collect(root: Path = ROOT) -> dict[str, Any]:
 
     Nothing here changes while a run lasts, but ``memory_bytes``, which is what may be used now.
     """
-    allowed = allowed_cpus(root)
+    subject = machine(root)
+    allowed, virtual = subject.allowed, subject.virtual
     topology = read_topology(root, allowed.value or [])
     cpus = topology.cpus
-    cpu = read_cpu(root)
-    caches: Fact[tuple[Cache, ...]] = read_caches(cpus[0], root) if cpus else Fact(None, "no CPU is known")
-    virtual = read_virtual(root)
+    cpu, container, nodes = read_cpu(root), read_container(root), read_nodes(root)
+    memory = limits.total_memory_bytes(root)
+    seen = subject.cpus or cpus[:1]  # those with a folder; without any, the first one says what is missing
+    by_cpu = caches_by_cpu(seen, root)
+    caches: Fact[tuple[Cache, ...]] = by_cpu[seen[0]] if seen else Fact(None, "no CPU is known")
+    classes = read_classes(seen, by_cpu, root)
     found: dict[str, Fact[Any]] = {
         "hostname": read_text(root, "proc/sys/kernel/hostname"),
-        "arch": _arch(root),
+        "arch": kernel.read_arch(root),
         "kernel": read_text(root, "proc/sys/kernel/osrelease"),
-        "kernel_cmdline": _kernel_cmdline(root),
+        "kernel_cmdline": kernel.read_kernel_cmdline(root),
+        "os": kernel.read_os(root),
+        "libc": kernel.read_libc(root),
+        "firmware": read_firmware(root),
+        "virtual": Fact(virtual.value, "; ".join(virtual.evidence) if virtual.value is None else None),
+        "container": Fact(container.kind, container.doubt),
         "cpu_vendor": cpu.vendor,
         "cpu_model": cpu.model,
         "cpu_ids": cpu.ids,
         "microcode": cpu.microcode,
         "cpus_allowed": Fact(format_cpulist(cpus) if cpus else None, allowed.reason),
         "cores": Fact([list(core.cpus) for core in topology.cores] or None, topology.note or _unless(cpus)),
-        "packages": topology.packages,
+        "core_classes": _told(classes, [{"name": c.name, "cpus": list(c.cpus)} for c in classes.value or ()]),
         "smt": topology.smt,
+        "packages": topology.packages,
+        "dies": topology.dies,
+        "numa_nodes": _told(_weighed(nodes, memory), [_node_record(node) for node in nodes.value or ()]),
         "caches": Fact([_cache_record(c) for c in caches.value] if caches.value else None, caches.reason),
+        "cache_instances": instances(by_cpu),
         "llc_bytes": llc_bytes(caches),
-        "quota_cpus": cpu_quota(root),
-        "memory_total_bytes": total_memory_bytes(root),
-        "memory_bytes": usable_memory_bytes(root),
-        "thp": _thp(root),
+        "frequency": read_frequency(seen, root),
+        "turbo": _turbo(check_clocks.turbo(subject)),
+        "governor": kernel.read_governor(root, seen),
+        "quota_cpus": limits.cpu_quota(root),
+        "cgroup": read_hierarchy(root),
+        "rlimits": read_rlimits(root),
+        "pids_max": limits.pids_max(root),
+        "memory_total_bytes": memory,
+        "memory_limit_bytes": limits.cgroup_memory_bytes(root),
+        "memory_bytes": limits.usable_memory_bytes(root),
+        "page_bytes": kernel.read_page_bytes(root),
+        "thp": kernel.read_thp(root),
         "clocksource": read_text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "governor": _governor(root, cpus),
-        "mitigations": _mitigations(root),
-        "virtual": Fact(virtual.value, "; ".join(virtual.evidence) if virtual.value is None else None),
+        "mitigations": kernel.read_mitigations(root),
+        "file_systems": read_file_systems(root),
     }
     facts = {name: fact.value for name, fact in found.items()}
     identity = _identity(root, facts)
     found["id"], facts["id"] = identity, identity.value
-    doubts = {name: fact.reason for name, fact in found.items() if fact.reason}
     return {
         **facts,
         "virtual_evidence": list(virtual.evidence),
+        "container_evidence": list(container.evidence),
         "cpu_lists": raw_cpu_lists(root),
-        "reasons": {name: reason for name, reason in doubts.items() if facts[name] is None},
-        "notes": {name: reason for name, reason in doubts.items() if facts[name] is not None},
+        **reasons_and_notes(found),
+    }
+
+
+def reasons_and_notes(found: Mapping[str, Fact[Any]]) -> dict[str, dict[str, str]]:
+    """``reasons`` of the facts without a value, ``notes`` beside those that have one."""
+    doubts = {name: fact.reason for name, fact in found.items() if fact.reason}
+    return {
+        "reasons": {name: reason for name, reason in doubts.items() if found[name].value is None},
+        "notes": {name: reason for name, reason in doubts.items() if found[name].value is not None},
     }
 
 
@@ -95,48 +121,29 @@ def _unless(cpus: tuple[int, ...]) -> str | None:
     return None if cpus else "no CPU is known"
 
 
-def _arch(root: Path) -> Fact[str]:
-    """The machine's architecture as uname calls it; of another root only what its own files say (Linux 6.1)."""
-    told = read_text(root, "proc/sys/kernel/arch")
-    return Fact(os.uname().machine) if told.value is None and root == ROOT else told
+def _told(fact: Fact[Any], value: Any) -> Fact[Any]:
+    """The fact with its value in JSON's terms."""
+    return Fact(None if fact.value is None else value, fact.reason)
 
 
-def _thp(root: Path) -> Fact[str]:
-    """The chosen word of "always [madvise] never"."""
-    name = "sys/kernel/mm/transparent_hugepage/enabled"
-    text = read_text(root, name)
-    match = re.search(r"\[([^]]+)\]", text.value or "")
-    return Fact(match[1]) if match else Fact(None, text.reason or f"/{name}: no choice in {(text.value or '')[:40]!r}")
+def _turbo(found: Finding) -> Fact[str]:
+    """ "on" or "off", as the check of it found; of "off" it says by what."""
+    return Fact({"ok": "on", "warn": "off"}.get(found.status), None if found.status == "ok" else found.found)
 
 
-def _kernel_cmdline(root: Path) -> Fact[str]:
-    """The boot parameters that change speed; the rest, which may hold addresses and secrets, is only counted."""
-    text = read_text(root, "proc/cmdline")
-    if text.value is None:
-        return text
-    words = text.value.split()
-    told = [word for word in words if re.match(SPEED_PARAMETERS, word)]
-    left_out = len(words) - len(told)
-    return Fact(" ".join(told), f"{left_out} parameters that do not bear on speed are left out" if left_out else None)
+def _weighed(nodes: Fact[tuple[Node, ...]], memory: Fact[int]) -> Fact[tuple[Node, ...]]:
+    """The nodes, with a doubt where their memory is not about that of the machine: the two are counted apart."""
+    sizes = [node.memory_bytes for node in nodes.value or ()]
+    known = sum(size for size in sizes if size is not None)
+    if not sizes or None in sizes or not memory.value or 0.95 <= known / memory.value <= 1.05:
+        return nodes
+    doubt = f"the nodes have {known} B, /proc/meminfo has {memory.value} B"
+    return Fact(nodes.value, "; ".join(filter(None, (nodes.reason, doubt))))
 
 
-def _governor(root: Path, cpus: tuple[int, ...]) -> Fact[str]:
-    """The frequency governor; where the allowed CPUs differ, all the governors: "performance, powersave"."""
-    read = [read_text(root, f"{SYS_CPU}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus]
-    words = sorted({fact.value for fact in read if fact.value is not None})
-    if not words:
-        return Fact(None, read[0].reason if read else "no CPU is known")
-    missing = sum(fact.value is None for fact in read)
-    return Fact(", ".join(words), f"{missing} of {len(read)} CPUs have no readable governor" if missing else None)
-
-
-def _mitigations(root: Path) -> Fact[dict[str, str | None]]:
-    """What the kernel says of each CPU vulnerability, by its name."""
-    folder = f"{SYS_CPU}/vulnerabilities"
-    names = names_in(root, folder)
-    if not names.value:
-        return Fact(None, names.reason or f"/{folder}: empty")
-    return Fact({name: read_text(root, f"{folder}/{name}").value for name in names.value})
+def _node_record(node: Node) -> dict[str, Any]:
+    cpus = None if node.cpus is None else format_cpulist(node.cpus)
+    return {"id": node.id, "cpus": cpus, "memory_bytes": node.memory_bytes}
 
 
 def _cache_record(cache: Cache) -> dict[str, Any]:

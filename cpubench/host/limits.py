@@ -78,6 +78,30 @@ def _tightest(what: str, readers: list[tuple[str, Callable[[str], Fact[N]]]], ro
     return Fact(None, "; ".join([first, *problems]), absent=not problems)
 
 
+def pids_max(root: Path = ROOT) -> Fact[int]:
+    """Tasks, threads included, that the tightest group allows; None where no group sets a limit."""
+    return _tightest("task limit", [("pids", _pids(root)), (UNIFIED, _pids(root))], root)
+
+
+def pids_left(root: Path = ROOT) -> Fact[int]:
+    """Tasks that may still be made in the tightest group; 0 where it is full, or over its limit."""
+    return _tightest("task limit", [("pids", _pids(root, True)), (UNIFIED, _pids(root, True))], root)
+
+
+def _pids(root: Path, left: bool = False) -> Callable[[str], Fact[int]]:
+    def read(folder: str) -> Fact[int]:
+        text = read_text(root, f"{folder}/pids.max", 4096)
+        if text.value == "max":
+            return Fact(None, _NO_LIMIT)
+        most = read_int(root, f"{folder}/pids.max")
+        if most.value is None or most.value < 0 or not left:
+            return most if most.value is None or most.value >= 0 else Fact(None, f"/{folder}/pids.max: {most.value}")
+        now = read_int(root, f"{folder}/pids.current")
+        return Fact(None, now.reason) if now.value is None else Fact(max(0, most.value - now.value))
+
+    return read
+
+
 def total_memory_bytes(root: Path = ROOT) -> Fact[int]:
     """Bytes of memory that the kernel manages (MemTotal)."""
     return meminfo_bytes("MemTotal", root)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cpubench.host.caches import read_caches
 from cpubench.host.cpulist import format_cpulist, parse_cpulist, read_cpulist
-from cpubench.host.fact import ROOT, Fact, read_int, read_text
+from cpubench.host.fact import ROOT, Fact, names_in, read_int, read_text
 
 SYS_CPU = "sys/devices/system/cpu"
 
@@ -32,6 +32,7 @@ class Topology:
     cores: tuple[Core, ...]  # by package, L3, lowest CPU
     smt: Fact[bool]  # some core has two or more allowed siblings
     packages: Fact[int]  # that the allowed cores lie in
+    dies: Fact[int]  # of all these packages
     note: str | None = None  # what is doubtful about the cores
 
 
@@ -87,8 +88,15 @@ def read_topology(root: Path = ROOT, cpus: Iterable[int] | None = None) -> Topol
     whole: dict[int, set[int]] = {}  # first CPU of a core -> all its siblings, allowed or not
     l3_of: dict[int, int] = {}
     left = set(chosen)
+    folders = set(names_in(root, SYS_CPU).value or ())  # a broken mask may name a million CPUs: none is asked in vain
     for cpu in chosen:
         if cpu not in left:
+            continue
+        if f"cpu{cpu}" not in folders:
+            unknown.append(cpu)
+            left.discard(cpu)
+            whole[cpu] = {cpu}
+            cores.append(Core((cpu,), None, None, None))
             continue
         siblings = _members(root, cpu, "core_cpus_list", "thread_siblings_list")
         if siblings is None:
@@ -108,10 +116,13 @@ def read_topology(root: Path = ROOT, cpus: Iterable[int] | None = None) -> Topol
     if _packages_are_made_up(root, cores, whole):
         cores = [replace(core, package=None) for core in cores]
         packages = Fact(None, "every core claims a package of its own, as hypervisors do by default")
+    dies: Fact[int] = Fact(None, packages.reason or "die_id is missing or -1, as in kernels before 5.3 and on Arm")
+    if packages.value is not None and all(core.die is not None for core in cores):
+        dies = Fact(len({(core.package, core.die) for core in cores}))
     smt: Fact[bool] = Fact(any(len(core.cpus) > 1 for core in cores))
     if not smt.value and (unknown or not cores):
         smt = Fact(None, notes[0] if notes else "no CPU is known")
-    return Topology(tuple(chosen), tuple(sorted(cores, key=core_order)), smt, packages, "; ".join(notes) or None)
+    return Topology(tuple(chosen), tuple(sorted(cores, key=core_order)), smt, packages, dies, "; ".join(notes) or None)
 
 
 def _members(root: Path, cpu: int, *names: str) -> set[int] | None:

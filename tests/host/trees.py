@@ -38,24 +38,28 @@ def cpus(
     })  # fmt: skip
     in_core, in_package = ("thread_siblings_list", "core_siblings_list") if old_names else (
         "core_cpus_list", "package_cpus_list")  # fmt: skip
+    sockets: dict[int, list[int]] = {}
+    behind: dict[tuple[int, object], list[int]] = {}
+    for package, l3, members in cores:
+        sockets.setdefault(package, []).extend(members)
+        behind.setdefault((package, l3), []).extend(members)
+    socket_lists = {package: format_cpulist(those) for package, those in sockets.items()}
     for package, l3, members in cores:
         for cpu in members:
             folder = f"{SYS_CPU}/cpu{cpu}"
             if topology:
-                socket = [c for p, _, those in cores for c in those if p == package]
                 write(root, {
                     f"{folder}/topology/physical_package_id": str(package), f"{folder}/topology/die_id": "0",
                     f"{folder}/topology/{in_core}": format_cpulist(members),
-                    f"{folder}/topology/{in_package}": format_cpulist(socket),
+                    f"{folder}/topology/{in_package}": socket_lists[package],
                 })  # fmt: skip
             if caches:
-                sharing = [c for p, name, those in cores for c in those if (p, name) == (package, l3)]
                 rows = [
                     (1, "Data", "32K", members),
                     (1, "Instruction", "64K", members),
                     (2, "Unified", "1024K", members),
                 ]
-                rows += [(3, "Unified", "32M", tuple(sharing))] if l3 is not None else []
+                rows += [(3, "Unified", "32M", tuple(behind[package, l3]))] if l3 is not None else []
                 for index, row in enumerate(rows):
                     cache(root, cpu, index, *row)
     return root

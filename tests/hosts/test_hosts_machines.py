@@ -1,0 +1,146 @@
+"""Whole machines: what each is taken for, on one page that a person can check, and in bounded time."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from host.shape import check_shape
+from hosts.expected import EXPECTED
+from hosts.machines import MACHINES, NODE, SYS_CPU, base, cpus_1024
+
+from cpubench.host.describe import describe
+from cpubench.host.facts import collect, divisor
+from cpubench.host.layout import layout
+from cpubench.host.topology import read_topology
+from cpubench.report.host import show_host
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a machine, made once."""
+    made: dict[str, Path] = {}
+    builders = {builder.__name__: builder for builder in MACHINES}
+
+    def of(name: str) -> Path:
+        if name not in made:
+            made[name] = builders[name](tmp_path_factory.mktemp(name))
+        return made[name]
+
+    return of
+
+
+def test_every_machine_has_an_answer() -> None:
+    assert [builder.__name__ for builder in MACHINES] == list(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_machine_is_taken_for_what_it_is(built: Callable[[str], Path], name: str) -> None:
+    root, wanted = built(name), EXPECTED[name]
+    facts = collect(root)
+    check_shape(facts)
+    assert {key: facts[key] for key in wanted["facts"]} == wanted["facts"]
+    for kind in ("reasons", "notes"):
+        for key, text in wanted.get(kind, {}).items():
+            assert text in facts[kind].get(key, ""), (kind, key)
+    classes = {one["name"]: len(one["cpus"]) for one in facts["core_classes"]}
+    assert classes == wanted["classes"]
+    assert sum(classes.values()) == sum(map(len, facts["cores"]))
+    if "instances" in wanted:
+        rows = {f"L{row['level']} {row['kind']}": (row["size_bytes"], len(row["shared_cpus"]))
+                for row in reversed(facts["cache_instances"])}  # fmt: skip
+        rows |= {f"L{row['level']} {row['kind']}": (row["size_bytes"], len(row["shared_cpus"]))
+                 for row in facts["cache_instances"] if "0" in "".join(row["shared_cpus"])[:1]}  # fmt: skip
+        assert rows == wanted["instances"]
+    if "nodes" in wanted:
+        assert [(node["cpus"], node["memory_bytes"]) for node in facts["numa_nodes"]] == wanted["nodes"]
+    if "frequency" in wanted:
+        told = [(row["cpus"], row["hardware_max_khz"], row["policy_max_khz"]) for row in facts["frequency"]]
+        assert told == wanted["frequency"]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_copies_run_where_they_should_and_are_divided_by_the_right_thing(
+    built: Callable[[str], Path], name: str
+) -> None:
+    root, wanted = built(name), EXPECTED[name]
+    cores = read_topology(root).cores
+    pairs = layout(cores, "other")
+    counts = (len(layout(cores, "any")), len(layout(cores, "cpus")), len(layout(cores, "sibling")), len(pairs))
+    assert counts == wanted["layout"]
+    assert (pairs[0] if pairs else None) == wanted["pair"]
+    assert divisor(collect(root), len(cores)) == wanted["divisor"]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_page_has_every_fact_and_every_reason_in_80_columns(built: Callable[[str], Path], name: str) -> None:
+    document = describe(built(name))
+    assert set(document) == {"stable", "volatile", "reasons", "notes"}
+    for part in ("stable", "volatile"):
+        for key, value in document[part].items():
+            assert (value is None) == (key in document["reasons"]), key
+    page = shown(document)
+    assert max(map(len, page.splitlines())) <= 80
+    flat = "".join(page.split())
+    for text in (*document["reasons"].values(), *document["notes"].values()):
+        assert "".join(text.split())[:60] in flat
+    assert "".join(str(document["stable"]["cpu_model"]).split()) in flat
+
+
+def shown(document: Json) -> str:
+    out = io.StringIO()
+    show_host(document, out)
+    return out.getvalue()
+
+
+def test_a_policy_below_the_hardware_is_a_cap_on_the_page(built: Callable[[str], Path]) -> None:
+    text = " ".join(shown(describe(built("xeon_2s_smt"))).split())
+    assert "hardware 0.8 GHz to 3.9 GHz, policy 0.8 GHz to 1.6 GHz (a cap)" in text
+
+
+def test_a_hybrid_machine_says_that_its_classes_are_measured_apart(built: Callable[[str], Path]) -> None:
+    text = " ".join(shown(describe(built("hybrid_laptop"))).split())
+    assert "cpu_atom, capacity 614, L1 32 KiB, L2 2048 KiB: 4 CPUs, from 4 to 7" in text
+    assert "give its CPUs by --cpus" in text
+
+
+def test_nothing_foreign_reaches_the_terminal(tmp_path: Path) -> None:
+    evil = "\x1b[31m[bold]x[/bold]\x07\u202e"
+    root = base(tmp_path, evil, evil)
+    files = ("proc/sys/kernel/osrelease", "proc/cmdline", "sys/class/dmi/id/sys_vendor", "run/systemd/container",
+             f"{SYS_CPU}/vulnerabilities/meltdown", f"{NODE}/online", f"{SYS_CPU}/online", "proc/loadavg")  # fmt: skip
+    for name in files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"mitigations={evil}")
+    (root / "proc/cpuinfo").write_text(f"model name: {evil}\n")
+    page = shown(describe(root))
+    assert not {"\x1b", "\x07", "\u202e", "\r"} & set(page)
+    assert "[bold]x[/bold]" in page
+
+
+def cpu_ns(root: Path) -> int:
+    """The least CPU time of a few descriptions: an interruption only adds."""
+    times = []
+    for _ in range(3):
+        start = time.process_time_ns()
+        describe(root)
+        times.append(time.process_time_ns() - start)
+    return min(times)
+
+
+def test_time_grows_no_faster_than_the_number_of_cpus(built: Callable[[str], Path]) -> None:
+    """512 times the CPUs of a guest of 2; twice the proportion is room enough, a square would be 512 times it."""
+    small, large = cpu_ns(built("firecracker")), cpu_ns(built("cpus_1024"))
+    assert large < 2 * 512 * small
+
+
+def test_the_document_of_1024_cpus_is_small(built: Callable[[str], Path]) -> None:
+    assert cpus_1024.__name__ in EXPECTED
+    assert len(json.dumps(collect(built("cpus_1024")))) < 100_000
