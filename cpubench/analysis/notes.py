@@ -87,7 +87,9 @@ def _of_host(run: Run) -> list[Note]:
         faults.append(note("vcpu_threads", text, "plan.divisor"))
     kinds = _core_classes(run)
     if len(kinds) > 1:
-        text = f"cores of different kinds were measured together ({', '.join(kinds[:4])}); --cpus of one kind parts them"
+        text = (
+            f"cores of different kinds were measured together ({', '.join(kinds[:4])}); --cpus of one kind parts them"
+        )
         faults.append(note("core_classes", text, "plan.cpus"))
     return faults
 

@@ -28,7 +28,7 @@ def command(json_: bool) -> None:
 
 
 def _add_build(document: dict[str, Any]) -> None:
-    """Compiler, flags and versions of what would measure here; a checkout without its extension still tells the rest."""
+    """Compiler, flags and versions of what would measure here; without the extension the rest is still told."""
     stable, reasons = document["stable"], document["reasons"]
     try:
         native()

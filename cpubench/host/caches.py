@@ -30,7 +30,7 @@ def parse_size(text: str) -> int:
     """Bytes of "32K", "1024K", "32M"; ValueError on anything else, "256 KiB (8 instances)" and 0 included."""
     match = re.fullmatch(r"([0-9]{1,15})([KMG]?)", text)
     size_bytes = int(match[1]) * _UNITS[match[2]] if match else 0
-    if size_bytes == 0:  # some guests say 0K for a cache that they hide
+    if not 0 < size_bytes < 1 << 60:  # some guests say 0K for a cache that they hide
         raise ValueError(f"not a cache size: {text[:40]!r}")
     return size_bytes
 
@@ -48,6 +48,8 @@ def read_caches(cpu: int, root: Path = ROOT) -> Fact[tuple[Cache, ...]]:
         kind, level = read_text(root, f"{folder}/{name}/type"), read_int(root, f"{folder}/{name}/level")
         if kind.value is None or level.value is None:
             reasons.append(kind.reason or level.reason or "")
+        elif not 1 <= level.value <= 9:
+            reasons.append(f"/{folder}/{name}/level: {level.value} is no level of a cache")
         elif kind.value in ("Data", "Unified"):
             caches.append(_cache(root, f"{folder}/{name}", level.value, kind.value))
     if not caches:

@@ -9,6 +9,7 @@ from pathlib import Path
 from cpubench.host.fact import ROOT, Fact, read_text
 from cpubench.host.mounts import MOUNTINFO, parse_mountinfo
 
+MAX_PATH = 4096  # PATH_MAX of the kernel
 UNIFIED = ""  # stands for cgroup v2 among the names of the v1 controllers
 
 
@@ -40,7 +41,9 @@ def own_groups(controllers: Iterable[str], root: Path = ROOT) -> Groups:
         tails = [(mount, tail) for mount in mine if (tail := _below(mount.root, paths[controller])) is not None]
         if not tails:
             # The own group is outside of what is mounted here: the mount point is the nearest group to be seen.
-            doubts.append(f"cgroup {paths[controller]} is not below {', '.join(m.root for m in mine)} as mounted")
+            doubts.append(
+                f"cgroup {paths[controller][:200]} is not below {', '.join(m.root[:200] for m in mine[:4])} as mounted"
+            )
             tails = [(mount, []) for mount in mine]
         for mount, tail in tails:
             for depth in range(len(tail), -1, -1):
@@ -51,6 +54,8 @@ def own_groups(controllers: Iterable[str], root: Path = ROOT) -> Groups:
 def _below(mount_root: str, path: str) -> list[str] | None:
     """The names that lead from the mounted group down to ``path``; None where they do not, or cannot be told."""
     base = mount_root.rstrip("/")
+    if len(path) > MAX_PATH:  # of a million names each ancestor would be asked
+        return None
     if path != base and not path.startswith(f"{base}/"):
         return None
     names = [name for name in path[len(base) :].split("/") if name]

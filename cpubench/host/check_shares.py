@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from cpubench.host.caches import caches_by_cpu
 from cpubench.host.cgroup import UNIFIED, own_groups
-from cpubench.host.check import Finding, Machine, brief, cpus_named, ok, unknown, unseen, warn
+from cpubench.host.check import MOST_VALUES, Finding, Machine, brief, cpus_named, ok, unknown, unseen, warn
+from cpubench.host.classes import read_classes
 from cpubench.host.cpulist import format_cpulist, parse_cpulist, read_cpulist
 from cpubench.host.fact import Fact, first_known, names_in, read_text
 from cpubench.host.limits import cpu_quota
@@ -47,6 +49,19 @@ def _siblings(machine: Machine, cpu: int) -> Fact[list[int]]:
     if found.value is not None and cpu not in found.value:
         return Fact(None, f"/{folder}: CPU {cpu} is not among its own siblings")
     return found
+
+
+def core_classes(machine: Machine) -> Finding:
+    """Cores of different kinds are measured apart: their mean is that of no core, and no server has both."""
+    found = read_classes(machine.cpus, caches_by_cpu(machine.cpus, machine.root), machine.root)
+    if found.value is None:
+        return unknown(unseen(machine) or found.reason)
+    if len(found.value) == 1:
+        return ok("one kind of core")
+    kinds = ", ".join(f"{one.name} on {cpus_named(list(one.cpus))}" for one in found.value[:MOST_VALUES])
+    return warn(
+        kinds, f"cpubench run --cpus {format_cpulist(found.value[0].cpus)}, and the other kinds in their own runs"
+    )
 
 
 def isolated_cpus(machine: Machine) -> Finding:

@@ -16,6 +16,7 @@ CHECKS: tuple[tuple[str, str, Callable[[Machine], Finding]], ...] = (
     ("max_frequency", "the hardware's own: a lower ceiling lowers every score", check_clocks.max_frequency),
     ("turbo", "on, as agents will run; off on some candidates only is no comparison", check_clocks.turbo),
     ("smt", "as sold, siblings all ours: a busy sibling takes about half a core", check_shares.smt),
+    ("core_classes", "one: the mean over kinds of cores is that of no core", check_shares.core_classes),
     ("aslr", "full: each pass has another layout, so the interval covers it", check_kernel.aslr),
     ("isolated_cpus", "none: they differ from the CPUs on which agents run", check_shares.isolated_cpus),
     ("thp", "madvise or always: the chases of memory ask for huge pages", check_kernel.thp),

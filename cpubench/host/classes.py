@@ -82,7 +82,7 @@ def _by_part(root: Path, cpus: list[int]) -> dict[int, str]:
 
 def _by_capacity(root: Path, cpus: list[int], doubts: list[str]) -> dict[int, str]:
     read = {cpu: read_int(root, f"sys/devices/system/cpu/cpu{cpu}/cpu_capacity").value for cpu in cpus}
-    capacities = {cpu: value for cpu, value in read.items() if value is not None and value > 0}
+    capacities = {cpu: value for cpu, value in read.items() if value is not None and 0 < value < 10**6}
     group: dict[int, int] = {}
     top = 0
     for value in sorted(set(capacities.values()), reverse=True):
@@ -90,7 +90,9 @@ def _by_capacity(root: Path, cpus: list[int], doubts: list[str]) -> dict[int, st
         group[value] = top
     favoured = sorted(value for value, top in group.items() if value != top)
     if favoured:
-        doubts.append(f"cpu_capacity {', '.join(map(str, favoured[:4]))}: near enough to be favoured cores of one class")
+        doubts.append(
+            f"cpu_capacity {', '.join(map(str, favoured[:4]))}: near enough to be favoured cores of one class"
+        )
     return {cpu: f"capacity {group[value]}" for cpu, value in capacities.items()}
 
 

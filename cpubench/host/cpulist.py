@@ -25,7 +25,9 @@ def parse_cpulist(text: str) -> list[int]:
     for part in stripped.split(","):
         span, of_part = _part_cpus(part)
         named += span
-        if named > MAX_CPU + 1:  # the kernel names no CPU twice: "0-1000000" a hundred thousand times would take an hour
+        if (
+            named > MAX_CPU + 1
+        ):  # the kernel names no CPU twice: "0-1000000" a hundred thousand times would take an hour
             raise ValueError(f"not a CPU list: it names more than {MAX_CPU + 1} CPUs")
         cpus.update(of_part)
     return sorted(cpus)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,10 +40,10 @@ def read_int(root: Path, name: str) -> Fact[int]:
     text = read_text(root, name, 4096)
     if text.value is None:
         return Fact(None, text.reason, text.absent)
-    try:
+    # The kernel's counters have 64 bits; what is longer could neither be divided nor be stored.
+    if re.fullmatch(r"[+-]?[0-9]{1,20}", text.value, re.ASCII):
         return Fact(int(text.value))
-    except ValueError:
-        return Fact(None, f"/{name}: not a whole number: {text.value[:40]!r}")
+    return Fact(None, f"/{name}: not a whole number: {text.value[:40]!r}")
 
 
 def first_known(facts: Iterable[Fact[T]]) -> Fact[T]:

@@ -32,9 +32,13 @@ def read_frequency(cpus: Iterable[int], root: Path = ROOT) -> Fact[list[dict[str
             continue
         words = [read_text(root, f"{folder}/{name}", 4096) for name in ("scaling_driver", "scaling_governor")]
         numbers = [read_int(root, f"{folder}/{name}") for name in FILES.values()]
-        for fact, name in zip([*words, *numbers], ("driver", "governor", *FILES), strict=True):
-            if fact.value is None and not (name == "base_khz" and fact.absent):  # which some drivers alone have
-                reasons[fact.reason or ""] = None
+        missing = [word.reason for word in words if word.value is None]
+        missing += [
+            number.reason
+            for number, name in zip(numbers, FILES, strict=True)
+            if number.value is None and not (name == "base_khz" and number.absent)
+        ]  # which few drivers have
+        reasons.update(dict.fromkeys(reason or "" for reason in missing))
         khz = [n.value if n.value is not None and 0 < n.value < 10**9 else None for n in numbers]
         groups.setdefault((*(word.value for word in words), *khz), []).append(cpu)
     told = "; ".join(list(reasons)[:3]) + (f" and {len(reasons) - 3} more" if len(reasons) > 3 else "")

@@ -53,7 +53,10 @@ def cgroup_memory_bytes(root: Path = ROOT) -> Fact[int]:
     def v2(name: str) -> Callable[[str], Fact[int]]:
         def read(folder: str) -> Fact[int]:
             text = read_text(root, f"{folder}/{name}", 4096)
-            return Fact(None, _NO_LIMIT) if text.value == "max" else read_int(root, f"{folder}/{name}")
+            limit = Fact[int](None, _NO_LIMIT) if text.value == "max" else read_int(root, f"{folder}/{name}")
+            if limit.value is not None and limit.value < 0:
+                return Fact(None, f"/{folder}/{name}: {limit.value} bytes mean nothing")
+            return limit if limit.value is None or limit.value < _V1_NO_LIMIT_BYTES else Fact(None, _NO_LIMIT)
 
         return read
 
@@ -94,10 +97,12 @@ def _pids(root: Path, left: bool = False) -> Callable[[str], Fact[int]]:
         if text.value == "max":
             return Fact(None, _NO_LIMIT)
         most = read_int(root, f"{folder}/pids.max")
-        if most.value is None or most.value < 0 or not left:
-            return most if most.value is None or most.value >= 0 else Fact(None, f"/{folder}/pids.max: {most.value}")
+        if most.value is not None and not 0 <= most.value < 1 << 32:
+            return Fact(None, f"/{folder}/pids.max: {most.value} is no number of tasks")
+        if most.value is None or not left:
+            return most
         now = read_int(root, f"{folder}/pids.current")
-        return Fact(None, now.reason) if now.value is None else Fact(max(0, most.value - now.value))
+        return Fact(None, now.reason) if now.value is None else Fact(max(0, most.value - max(0, now.value)))
 
     return read
 
@@ -122,5 +127,5 @@ def meminfo_bytes(field: str, root: Path) -> Fact[int]:
     text = read_text(root, "proc/meminfo")
     if text.value is None:
         return Fact(None, text.reason)
-    match = re.search(rf"^{field}:\s*([0-9]{{1,18}}) kB$", text.value, re.MULTILINE)
+    match = re.search(rf"^{field}:[ \t]*([0-9]{{1,15}}) kB$", text.value, re.MULTILINE)
     return Fact(int(match[1]) * 1024) if match else Fact(None, f"/proc/meminfo: no {field}")

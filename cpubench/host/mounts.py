@@ -44,7 +44,9 @@ def mount_of(place: str, mounts: Iterable[Mount]) -> Mount | None:
     found = None
     for mount in mounts:
         base = mount.point.rstrip("/")
-        if (place == base or place.startswith(f"{base}/")) and (found is None or len(base) >= len(found.point.rstrip("/"))):
+        if (place == base or place.startswith(f"{base}/")) and (
+            found is None or len(base) >= len(found.point.rstrip("/"))
+        ):
             found = mount
     return found
 

@@ -47,7 +47,7 @@ def read_nodes(root: Path = ROOT) -> Fact[tuple[Node, ...]]:
 def _node(root: Path, number: int) -> Node:
     folder = f"{SYS_NODE}/node{number}"
     cpus, text = read_cpulist(root, f"{folder}/cpulist"), read_text(root, f"{folder}/meminfo", 1 << 16)
-    match = re.search(r"^Node [0-9]+ MemTotal:\s*([0-9]{1,18}) kB$", text.value or "", re.MULTILINE)
+    match = re.search(r"^Node [0-9]+ MemTotal:[ \t]*([0-9]{1,15}) kB$", text.value or "", re.MULTILINE)
     missing = None if match else text.reason or f"/{folder}/meminfo: no MemTotal"
     return Node(
         number,

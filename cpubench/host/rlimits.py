@@ -23,7 +23,11 @@ def parse_limits(text: str) -> dict[str, list[Limit]]:
     for line in text.splitlines():
         match = re.match(r"(Max [a-z ]+?)\s+(unlimited|[0-9]{1,20})\s+(unlimited|[0-9]{1,20})\b", line[:120])
         if match and match[1] in NAMES:
-            found[NAMES[match[1]]] = [value if value == "unlimited" else int(value) for value in match.groups()[1:]]
+            # From 2**63 on no file, process or address space meets it, and a run file holds no such number.
+            found[NAMES[match[1]]] = [
+                int(value) if value != "unlimited" and int(value) < 1 << 63 else "unlimited"
+                for value in match.groups()[1:]
+            ]
     return found
 
 

@@ -50,8 +50,8 @@ def test_cores_of_different_kinds_are_not_averaged() -> None:
     publishable, notes = judged(host)
     assert not publishable
     assert "core_classes" in notes
-    one = Divisor(kind="physical_core", n=1)
-    assert "core_classes" not in judged(host, cpus=1, divisor=one)[1]
+    apart = [{"name": "cpu_core", "cpus": [0, 1]}, {"name": "cpu_atom", "cpus": [2, 3]}]
+    assert "core_classes" not in judged(host | {"core_classes": apart})[1]
     assert judged(host | {"core_classes": [{"name": "uniform", "cpus": [0, 1]}]})[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 FIELDS = {
@@ -18,6 +19,9 @@ def check_shape(facts: dict[str, Any]) -> None:
     """Every field is there, is plain JSON, and is null exactly where there is a reason."""
     assert set(facts) == FIELDS
     assert json.loads(json.dumps(facts, allow_nan=False).encode()) == facts
+    assert all(abs(number) < 1 << 63 for number in numbers(facts)), (
+        "a run with such a number is refused when it is loaded"
+    )
     null = {name for name, value in facts.items() if value is None}
     assert null == set(facts["reasons"])
     assert all(facts["reasons"].values())
@@ -26,3 +30,12 @@ def check_shape(facts: dict[str, Any]) -> None:
     assert len(on_cores) == len(set(on_cores)), "a CPU in two cores"
     classes = [cpu for one in facts["core_classes"] or () for cpu in one["cpus"]]
     assert len(classes) == len(set(classes)), "a CPU in two classes"
+
+
+def numbers(value: Any) -> Iterator[float]:
+    """Every number inside of a document."""
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from numbers(one)

@@ -54,6 +54,8 @@ def test_a_kernel_list_is_its_ids(text: str, cpus: list[int]) -> None:
         ("0-99999999", "over 1000000"),
         ("9" * 5000, "over 1000000"),
         ("ffffffff,ffffffff", "neither an id"),
+        ("0-1000000,7", "names more than 1000001 CPUs"),
+        ("0-999999:1/2," * 99999 + "0", "names more than"),
     ],
 )
 def test_anything_else_is_refused_with_a_short_sentence(text: str, sentence: str) -> None:

@@ -13,18 +13,27 @@ SYS_CPU = "sys/devices/system/cpu"
 
 def write(root: Path, files: Mapping[str, str]) -> Path:
     """Files by name, each with the newline that the kernel puts at its end."""
+    top, made = str(root), set()
     for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{text}\n", encoding="utf-8", errors="surrogateescape")
+        path = f"{top}/{name}"
+        folder = path.rpartition("/")[0]
+        if folder not in made:  # a tree of 1,024 CPUs has 26,000 files
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            made.add(folder)
+        with open(path, "wb") as file:  # noqa: PTH123
+            file.write(f"{text}\n".encode("utf-8", "surrogateescape"))
     return root
 
 
 def cpus(
     root: Path, cores: Iterable[CoreSpec], *, allowed: str | None = None, online: str | None = None, offline: str = "",
     present: str | None = None, topology: bool = True, caches: bool = True, old_names: bool = False,
+    linked: bool = False,
 ) -> Path:  # fmt: skip
-    """A CPU tree; CPUs of ``offline`` have no folder, as on a real machine."""
+    """A CPU tree; CPUs of ``offline`` have no folder, as on a real machine.
+
+    ``linked`` siblings are links to the folder of the first, which holds the same: half of the files.
+    """
     cores = list(cores)
     every = [cpu for _, _, members in cores for cpu in members]
     mask = allowed or format_cpulist(every)
@@ -39,29 +48,31 @@ def cpus(
     in_core, in_package = ("thread_siblings_list", "core_siblings_list") if old_names else (
         "core_cpus_list", "package_cpus_list")  # fmt: skip
     sockets: dict[int, list[int]] = {}
-    behind: dict[tuple[int, object], list[int]] = {}
+    behind: dict[tuple[int, object], list[int]] = {}  # by L3
     for package, l3, members in cores:
         sockets.setdefault(package, []).extend(members)
         behind.setdefault((package, l3), []).extend(members)
     socket_lists = {package: format_cpulist(those) for package, those in sockets.items()}
+    files: dict[str, str] = {}
     for package, l3, members in cores:
-        for cpu in members:
+        mine, sharing = format_cpulist(members), format_cpulist(behind[package, l3])
+        for cpu in members[: 1 if linked else None]:
             folder = f"{SYS_CPU}/cpu{cpu}"
             if topology:
-                write(root, {
+                files |= {
                     f"{folder}/topology/physical_package_id": str(package), f"{folder}/topology/die_id": "0",
-                    f"{folder}/topology/{in_core}": format_cpulist(members),
-                    f"{folder}/topology/{in_package}": socket_lists[package],
-                })  # fmt: skip
+                    f"{folder}/topology/{in_core}": mine, f"{folder}/topology/{in_package}": socket_lists[package],
+                }  # fmt: skip
             if caches:
-                rows = [
-                    (1, "Data", "32K", members),
-                    (1, "Instruction", "64K", members),
-                    (2, "Unified", "1024K", members),
-                ]
-                rows += [(3, "Unified", "32M", tuple(behind[package, l3]))] if l3 is not None else []
+                rows = [("1", "Data", "32K", mine), ("1", "Instruction", "64K", mine), ("2", "Unified", "1024K", mine)]
+                rows += [("3", "Unified", "32M", sharing)] if l3 is not None else []
                 for index, row in enumerate(rows):
-                    cache(root, cpu, index, *row)
+                    names = ("level", "type", "size", "shared_cpu_list")
+                    files |= {f"{folder}/cache/index{index}/{n}": text for n, text in zip(names, row, strict=True)}
+    write(root, files)
+    for _, _, members in cores if linked else ():
+        for cpu in members[1:]:
+            (root / SYS_CPU / f"cpu{cpu}").symlink_to(f"cpu{members[0]}")
     return root
 
 
@@ -146,6 +157,7 @@ def quiet(root: Path) -> Path:
         write(root, {
             f"{folder}/cpufreq/scaling_governor": "performance", f"{folder}/cpufreq/scaling_max_freq": "3900000",
             f"{folder}/cpufreq/cpuinfo_max_freq": "3900000", f"{folder}/microcode/version": "0x2b000603",
+            f"{folder}/cpu_capacity": "1024",
         })  # fmt: skip
     irq(irq(root, 4, "0-15", None), 30, "0-15")
     thp = "sys/kernel/mm/transparent_hugepage"

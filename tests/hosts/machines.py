@@ -48,8 +48,8 @@ def nodes(root: Path, *node: tuple[str, int]) -> Path:
     """NUMA nodes of (CPUs, kB of memory)."""
     files = {f"{NODE}/online": f"0-{len(node) - 1}" if len(node) > 1 else "0"}
     for number, (cpus, kb) in enumerate(node):
-        files |= {f"{NODE}/node{number}/cpulist": cpus,
-                  f"{NODE}/node{number}/meminfo": f"Node {number} MemTotal:       {kb} kB\nNode {number} MemFree: 1 kB"}  # fmt: skip
+        rows = f"Node {number} MemTotal:       {kb} kB\nNode {number} MemFree:        1 kB"
+        files |= {f"{NODE}/node{number}/cpulist": cpus, f"{NODE}/node{number}/meminfo": rows}
     trees.meminfo(root, sum(kb for _, kb in node), sum(kb for _, kb in node))
     return write(root, files)
 
@@ -138,7 +138,9 @@ def hybrid_laptop(root: Path) -> Path:
     write(root, {"sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-7"})
     write(root, each_cpu(range(4), {"cpu_capacity": "1024"}) | each_cpu(range(2), {"cpu_capacity": "1009"}))
     write(root, each_cpu(range(4, 8), {"cpu_capacity": "614"}))
-    write(root, clock(range(4), "intel_pstate", 4700000, 4700000) | clock(range(4, 8), "intel_pstate", 3500000, 3500000))
+    write(
+        root, clock(range(4), "intel_pstate", 4700000, 4700000) | clock(range(4, 8), "intel_pstate", 3500000, 3500000)
+    )
     firmware(trees.x86_cpuinfo(root), "LENOVO", "21CB")
     return no_limits(nodes(root, ("0-7", 16000000)))
 
@@ -197,8 +199,10 @@ def cpus_1024(root: Path) -> Path:
     """Two sockets, 32 L3s, 512 cores, 1,024 CPUs."""
     base(root, "large", "x86_64")
     cores: list[CoreSpec] = [(n // 256, n // 16, (n, n + 512)) for n in range(512)]
-    trees.cpus(root, cores)
-    write(root, clock(range(1024), "acpi-cpufreq", 3000000, 3000000))
+    trees.cpus(root, cores, linked=True)
+    write(root, clock(range(1), "acpi-cpufreq", 3000000, 3000000))
+    for cpu in range(1, 512):
+        (root / SYS_CPU / f"cpu{cpu}/cpufreq").symlink_to("../cpu0/cpufreq")
     trees.x86_cpuinfo(root)
     halves = [format_cpulist([*range(256 * n, 256 * n + 256), *range(512 + 256 * n, 768 + 256 * n)]) for n in range(2)]
     return no_limits(nodes(root, *[(half, 500000000) for half in halves]))
