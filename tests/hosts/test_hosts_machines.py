@@ -135,9 +135,9 @@ def cpu_ns(root: Path) -> int:
 
 
 def test_time_grows_no_faster_than_the_number_of_cpus(built: Callable[[str], Path]) -> None:
-    """512 times the CPUs of a guest of 2; twice the proportion is room enough, a square would be 512 times it."""
+    """512 times the CPUs take about 50 times as long, most of a small machine being the same for all."""
     small, large = cpu_ns(built("firecracker")), cpu_ns(built("cpus_1024"))
-    assert large < 2 * 512 * small
+    assert large < 256 * small
 
 
 def test_the_document_of_1024_cpus_is_small(built: Callable[[str], Path]) -> None:
