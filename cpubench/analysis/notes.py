@@ -82,6 +82,10 @@ def _of_host(run: Run) -> list[Note]:
     if used < there:
         text = f"{used} of {there} CPUs were measured: they had the caches and the power of all to themselves"
         faults.append(note("subset", text, "plan.cpus"))
+    others = run.host.get("cpus_not_allowed")
+    if isinstance(others, str) and others:
+        text = f"CPUs {shown(others, 60)} are online and not allowed here: who has them shares caches and power"
+        faults.append(note("confined", text, "host.cpus_not_allowed"))
     if run.plan.divisor.kind == "vcpu" and any(len(core) > 1 for core in cores):
         text = "this virtual machine shows hardware threads: its cores are not the vcpus of one that hides them"
         faults.append(note("vcpu_threads", text, "plan.divisor"))

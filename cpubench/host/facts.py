@@ -23,7 +23,7 @@ from cpubench.host.identity import read_cpu
 from cpubench.host.mounts import read_file_systems
 from cpubench.host.nodes import Node, read_nodes
 from cpubench.host.rlimits import read_rlimits
-from cpubench.host.topology import raw_cpu_lists, read_topology
+from cpubench.host.topology import other_cpus, raw_cpu_lists, read_topology
 
 DivisorKind = Literal["physical_core", "vcpu", "granted_cpu"]
 
@@ -38,6 +38,7 @@ def collect(root: Path = ROOT) -> dict[str, Any]:
     topology = read_topology(root, allowed.value or [])
     cpus = topology.cpus
     cpu, container, nodes = read_cpu(root), read_container(root), read_nodes(root)
+    others = other_cpus(cpus, root)
     memory = limits.total_memory_bytes(root)
     seen = subject.cpus or cpus[:1]  # those with a folder; without any, the first one says what is missing
     by_cpu = caches_by_cpu(seen, root)
@@ -58,6 +59,7 @@ def collect(root: Path = ROOT) -> dict[str, Any]:
         "cpu_ids": cpu.ids,
         "microcode": cpu.microcode,
         "cpus_allowed": Fact(format_cpulist(cpus) if cpus else None, allowed.reason),
+        "cpus_not_allowed": Fact(None if others.value is None else format_cpulist(others.value), others.reason),
         "cores": Fact([list(core.cpus) for core in topology.cores] or None, topology.note or _unless(cpus)),
         "core_classes": _told(classes, [{"name": c.name, "cpus": list(c.cpus)} for c in classes.value or ()]),
         "smt": topology.smt,

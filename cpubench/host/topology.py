@@ -66,6 +66,16 @@ def allowed_cpus(root: Path = ROOT) -> Fact[list[int]]:
     return Fact(kept, f"{doubt}: the list of online CPUs is not believed" if doubt else None)
 
 
+def other_cpus(allowed: Iterable[int], root: Path = ROOT) -> Fact[list[int]]:
+    """The online CPUs beside the allowed ones, where others may work: by a cpuset, by isolcpus, by taskset."""
+    online, offline, present = (read_cpulist(root, f"{SYS_CPU}/{name}") for name in ("online", "offline", "present"))
+    if present.value is not None and offline.value is not None:  # which lxcfs leaves alone
+        return Fact(sorted(set(present.value) - set(offline.value) - set(allowed)))
+    if online.value is None:
+        return Fact(None, online.reason)
+    return Fact(sorted(set(online.value) - set(allowed)))
+
+
 def _status_cpus(root: Path) -> Fact[list[int]]:
     status = read_text(root, "proc/self/status")
     if status.value is None:

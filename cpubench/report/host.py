@@ -18,8 +18,9 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ("container", "container"), ("os", "system"), ("kernel", "kernel"), ("libc", "C library"), ("id", "identity"),
     )),
     ("CPUs", (
-        ("cpus_allowed", "allowed"), ("quota_cpus", "quota"), ("cores", "cores"), ("smt", "SMT"),
-        ("core_classes", "core classes"), ("packages", "packages"), ("dies", "dies"), ("divisor", "per core means"),
+        ("cpus_allowed", "allowed"), ("cpus_not_allowed", "not ours"), ("quota_cpus", "quota"),
+        ("cores", "cores"), ("smt", "SMT"), ("core_classes", "core classes"), ("packages", "packages"),
+        ("dies", "dies"), ("divisor", "per core means"),
         ("cache_instances", "caches"), ("llc_bytes", "last level"), ("numa_nodes", "NUMA nodes"),
         ("frequency", "frequency"), ("governor", "governor"), ("turbo", "turbo"), ("cpu_lists", "as files say"),
     )),
@@ -177,6 +178,10 @@ def _lists(value: Json, stable: Json) -> list[str]:
     return [", ".join(f"{name} {text or '-'}" for name, text in value.items())]
 
 
+def _others(value: str, stable: Json) -> list[str]:
+    return [value or "none: every online CPU may be measured"]
+
+
 def _divisor(value: Json, stable: Json) -> list[str]:
     return [f"{value['kind']}, {value['n']:g} of them"]
 
@@ -186,4 +191,5 @@ WORDS: dict[str, Callable[[Any, Json], list[str]]] = {
     "frequency": _frequency, "virtual": _yes("virtual_evidence"), "container": _yes("container_evidence"),
     "smt": _yes(""), "mitigations": _rows, "file_systems": _file_systems, "rlimits": _rlimits, "cpu_lists": _lists,
     "firmware": _rows, "build": _rows, "imported": _rows, "divisor": _divisor,
+    "cpus_not_allowed": _others,
 }  # fmt: skip

@@ -44,6 +44,12 @@ def test_a_virtual_machine_that_shows_threads_is_not_counted_in_vcpus() -> None:
     assert "vcpu_threads" not in judged({"cores": [[0, 1]], "virtual": False}, divisor=physical)[1]
 
 
+@pytest.mark.parametrize(("others", "confined"), [("0-23,25-31\x1b", True), ("", False), (None, False), ([3], False)])
+def test_a_cpuset_on_a_part_of_a_machine_is_not_publishable(others: Any, confined: bool) -> None:
+    publishable, notes = judged({"cores": [[0], [1]], "cpus_not_allowed": others})
+    assert ("confined" in notes, publishable) == (confined, not confined)
+
+
 def test_cores_of_different_kinds_are_not_averaged() -> None:
     kinds = [{"name": "cpu_core\x1b", "cpus": [0]}, {"name": "cpu_atom", "cpus": [1, 2]}]
     host = {"cores": [[0], [1]], "virtual": False, "core_classes": kinds}

@@ -8,7 +8,8 @@ from typing import Any
 
 FIELDS = {
     "arch", "cache_instances", "caches", "cgroup", "clocksource", "container", "container_evidence", "core_classes",
-    "cores", "cpu_ids", "cpu_lists", "cpu_model", "cpu_vendor", "cpus_allowed", "dies", "file_systems", "firmware",
+    "cores", "cpu_ids", "cpu_lists", "cpu_model", "cpu_vendor", "cpus_allowed",
+    "cpus_not_allowed", "dies", "file_systems", "firmware",
     "frequency", "governor", "hostname", "id", "kernel", "kernel_cmdline", "libc", "llc_bytes", "memory_bytes",
     "memory_limit_bytes", "memory_total_bytes", "microcode", "mitigations", "notes", "numa_nodes", "os", "packages",
     "page_bytes", "pids_max", "quota_cpus", "reasons", "rlimits", "smt", "thp", "turbo", "virtual", "virtual_evidence",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from host import trees
 
-from cpubench.host.topology import Core, allowed_cpus, raw_cpu_lists, read_topology
+from cpubench.host.topology import Core, allowed_cpus, other_cpus, raw_cpu_lists, read_topology
 
 
 def cpus_of(cores: tuple[Core, ...]) -> list[tuple[int, ...]]:
@@ -122,6 +122,14 @@ def test_in_lxc_the_affinity_mask_wins_over_a_made_up_online_list(tmp_path: Path
 def _without(root: Path, name: str) -> Path:
     (root / "sys/devices/system/cpu" / name).unlink()
     return root
+
+
+def test_online_cpus_beside_the_allowed_ones_are_others(tmp_path: Path) -> None:
+    assert other_cpus([0, 1], trees.xeon(tmp_path, offline="15")).value == list(range(2, 15))
+    (tmp_path / "sys/devices/system/cpu/offline").unlink()
+    assert other_cpus([0, 1], tmp_path).value == list(range(2, 16))
+    (tmp_path / "sys/devices/system/cpu/online").unlink()
+    assert other_cpus([0, 1], tmp_path).reason == "/sys/devices/system/cpu/online: no such file"
 
 
 def test_a_mask_over_every_possible_cpu_is_cut_to_the_machine(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ ONE = [{"name": "uniform"}]
 EXPECTED: dict[str, dict[str, Any]] = {
     "xeon_2s_smt": {
         "facts": {
-            "cpus_allowed": "0-31", "packages": 2, "dies": 2, "smt": True, "virtual": False, "container": "none",
+            "cpus_allowed": "0-31", "cpus_not_allowed": "", "packages": 2, "dies": 2,
+            "smt": True, "virtual": False, "container": "none",
             "llc_bytes": 105 * MIB, "governor": "performance", "turbo": "on", "quota_cpus": None, "cgroup": "v2",
             "cpu_model": "Intel(R) Xeon(R) 8480+", "cpu_ids": "6/143/8", "pids_max": None, "memory_limit_bytes": None,
         },
@@ -74,11 +75,12 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "reasons": {"cache_instances": "cpu0/cache: no such folder", "llc_bytes": "no such folder"},
     },
     "smt_off_holes": {
-        "facts": {"cpus_allowed": "0,2,4,6", "smt": False, "packages": 1},
+        "facts": {"cpus_allowed": "0,2,4,6", "cpus_not_allowed": "", "smt": False, "packages": 1},
         "classes": {"uniform": 4}, "layout": (4, 4, 0, 2), "pair": [0, 2], "divisor": ("physical_core", 4),
     },
     "container_half_cpu": {
-        "facts": {"cpus_allowed": "3", "cores": [[3]], "quota_cpus": 0.5, "container": "kubernetes", "packages": 1,
+        "facts": {"cpus_allowed": "3", "cpus_not_allowed": "0-2,4-15", "cores": [[3]], "quota_cpus": 0.5,
+                  "container": "kubernetes", "packages": 1,
                   "pids_max": 64, "memory_limit_bytes": 512 * MIB, "smt": False},
         "classes": {"uniform": 1}, "layout": (1, 1, 0, 0), "pair": None, "divisor": ("granted_cpu", 0.5),
     },
@@ -94,7 +96,8 @@ EXPECTED: dict[str, dict[str, Any]] = {
         "reasons": {"quota_cpus": "no CPU quota", "firmware": "neither"},
     },
     "lxc": {
-        "facts": {"cpus_allowed": "24", "cores": [[24]], "container": "lxc", "quota_cpus": None},
+        "facts": {"cpus_allowed": "24", "cpus_not_allowed": "0-23,25-31", "cores": [[24]],
+                  "container": "lxc", "quota_cpus": None},
         "classes": {"uniform": 1}, "layout": (1, 1, 0, 0), "pair": None, "divisor": ("physical_core", 1),
         "notes": {"cpus_allowed": "CPUs 1-31 are present, and neither online nor offline",
                   "numa_nodes": "the nodes have"},

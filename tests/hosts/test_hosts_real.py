@@ -174,6 +174,7 @@ def test_a_cpuset_without_cpu_0_is_where_copies_run() -> None:
         (group / "cpuset.mems").write_text("0")
         document = host(group=str(group))
     assert document["stable"]["cores"] == [[ALLOWED[-1]]]
+    assert str(ALLOWED[0]) in document["stable"]["cpus_not_allowed"]
     assert document["stable"]["cpu_lists"]["cpus_allowed"] == str(ALLOWED[-1])
 
 
