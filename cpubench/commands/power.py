@@ -114,7 +114,7 @@ def verify(
     from cpubench.power.registers import Host
     from cpubench.power.verify import Times
 
-    times = Times(seconds, settle, seconds)
+    times = Times(uncapped_s=seconds, settle_s=settle, measure_s=seconds)
     if bool(caps_) == (cap_external is not None):
         raise UsageError("usage", "give --cap once or more, or --cap-external", "verify")
     if cap_external is not None:

@@ -1,4 +1,4 @@
-"""Limits that a BMC sets, by IPMI DCMI and Redfish: read and told, never written here. Pure functions of its answers.
+"""Limits that a BMC sets, by IPMI DCMI and Redfish: read and told, never written here.
 
 They outlive a reboot, and the default of some BMCs on exceeding one is to switch the host off: ``powers_off`` says so.
 """
@@ -6,9 +6,13 @@ They outlive a reboot, and the default of some BMCs on exceeding one is to switc
 from __future__ import annotations
 
 import math
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cpubench.power.controls import Problem
@@ -24,6 +28,25 @@ class BmcLimit:
     powers_off: bool
     low_w: float | None = None
     high_w: float | None = None
+
+
+DCMI = ("ipmitool", "-N", "5", "-R", "1", "dcmi", "power", "get_limit")
+TIMEOUT_S = 10.0
+
+
+def dcmi_limit(root: Path) -> BmcLimit | Problem | None:
+    """The limit of the BMC beside this host, by the program ipmitool; None without a BMC or without the program."""
+    if not any((root / "dev").glob("ipmi[0-9]*")) or shutil.which(DCMI[0]) is None:
+        return None
+    try:
+        done = subprocess.run(
+            DCMI, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False,
+            stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = f"no answer in {TIMEOUT_S:g} s" if isinstance(error, subprocess.TimeoutExpired) else error.strerror
+        return Problem("no_data", " ".join(DCMI), str(why))
+    return parse_dcmi_limit(done.stdout, done.returncode, done.stderr)
 
 
 def parse_dcmi_limit(text: str, status: int = 0, complaint: str = "") -> BmcLimit | Problem:

@@ -62,6 +62,8 @@ def value_of(
     watts = total_w(level, uncapped_w, where)
     if watts is None:
         return None
+    if level.percent is not None and high is not None:  # a meter may read a little above the limit that is in force
+        watts = min(watts, high * len(controls) / 1e6)
     return share_uw(watts, len(controls), max(one.step for one in controls), low, high, idle_w, where)
 
 

@@ -28,9 +28,14 @@ def checked(
         for level in levels:
             if level.percent is None or mine is None:
                 caps.value_of(level, open_.controls)
-        uncapped = drawn(mine, times.settle_s, times.uncapped_s, load)
+        at_rest = mine.watch(times.idle_s) if mine is not None else None
+        idle_w = sum(at_rest) / len(at_rest) if at_rest else None
         for level in levels:
-            value = caps.value_of(level, open_.controls, uncapped.mean_w) or 0
+            if level.percent is None:
+                caps.value_of(level, open_.controls, idle_w=idle_w)
+        uncapped = drawn(mine, times.settle_s, times.uncapped_s, load)
+        values = [caps.value_of(level, open_.controls, uncapped.mean_w, idle_w) or 0 for level in levels]
+        for level, value in zip(levels, values, strict=True):
             rows.append(_row(open_, level, value, mine, uncapped, times, load))
             session.give_back(open_)
     return rows

@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class Guardian:
 
 
 def start(host: Host, lock: int) -> Guardian:
-    """A guardian of this process, which must have no other threads yet; it shares the lock until its own end.
+    """A guardian of this process, which should have no threads of its own yet; it shares the lock until its own end.
 
     It sits in a session of its own, where neither Ctrl-C nor a kill of this process group reaches it.
     """
@@ -33,7 +34,9 @@ def start(host: Host, lock: int) -> Guardian:
     parent = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until the child ignores them
     try:
-        pid = os.fork()
+        with warnings.catch_warnings():  # numpy has threads, which the child does not miss
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
     except OSError as error:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(kept)

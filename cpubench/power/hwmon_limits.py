@@ -25,7 +25,7 @@ def controls(host: Host) -> tuple[list[Control], list[Problem]]:
     found = []
     for number in listed(host.root / CLASS).value or ():
         chip = _text(host.root, number, "name")
-        if chip is None or NOT_CPU.fullmatch(chip):
+        if chip is None or not re.fullmatch(r"[\w.-]{1,60}", chip) or NOT_CPU.fullmatch(chip):
             continue
         for inside in ("", "device/"):  # acpi_power_meter has its files in the device
             folder = f"{CLASS}/{number}/{inside}"
@@ -54,6 +54,7 @@ def _control(root: Path, number: str, chip: str, place: str) -> Control:
     name = place.rpartition("/")[2]
     power = name.removesuffix("_cap")
     label = _text(root, number, f"{power}_label") or _text(root, number, f"{power}_oem_info") or ""
+    label = label if re.fullmatch(r"[\w .:/-]{1,60}", label) else ""  # it is printed
     key = f"hwmon/{chip}/{_device(root, number)}/{name}"
     low, high = (positive(root, f"{place}_{end}", 10**12) for end in ("min", "max"))
     grace = re.match(r"Grace Power Socket ([0-9]+)", label)

@@ -82,7 +82,7 @@ def own_folder(root: Path) -> Path:
     """The folder of journal and lock, made where it is missing; UsageError where others could write there."""
     folder = root / FOLDER
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)  # anyone may look whether caps are left
         status = folder.lstat()
     except OSError as error:
         raise UsageError("journal", f"cannot be made: {error.strerror}; run as root", str(folder)) from None
@@ -113,8 +113,15 @@ def remove(root: Path, journal: Journal) -> None:
 
 def load(root: Path) -> Journal | None:
     """The journal that was left, of this boot or, without one, of another; UsageError for one that is spoiled."""
-    paths = sorted((root / FOLDER).glob("cap-*.json"), key=lambda path: path.name != place(root, boot_id(root)).name)
-    return _load(paths[0]) if paths else None
+    try:
+        names = os.listdir(root / FOLDER)
+    except FileNotFoundError:
+        return None
+    except OSError as error:  # a folder of root's: what is in it is not known
+        raise UsageError("journal", f"cannot be read: {error.strerror}; run as root", str(root / FOLDER)) from None
+    found = [name for name in names if re.fullmatch(r"cap-.*\.json", name)]
+    found.sort(key=lambda name: name != place(root, boot_id(root)).name)
+    return _load(root / FOLDER / found[0]) if found else None
 
 
 def _load(path: Path) -> Journal | None:

@@ -87,7 +87,7 @@ def _problem(kind: str, folder: str, package: bool, main: Limit | None, nameless
     if not package:
         return Problem("not_offered", f"/{folder}", "only packages are capped: other limits often do nothing")
     if kind != "intel-rapl":
-        return Problem("not_offered", f"/{folder}", "a second register of this package: the lower one wins")
+        return Problem("not_offered", f"/{folder}", "a second limit of this package: the lower one wins")
     if nameless:
         return Problem("unsupported", nameless[0], "a limit without a name: which one it is cannot be told")
     if main is None:

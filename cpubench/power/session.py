@@ -156,13 +156,18 @@ def switch_on(session: Session) -> None:
 
 
 def _end(session: Session) -> None:
-    try:
-        if not session.journal.kept:
+    """Gives back and dismisses the guardian, which stays where an interrupt comes in between."""
+    fault = None
+    if not session.journal.kept:
+        try:
             give_back(session)
-    finally:
-        if session.guardian is not None:
-            last, session.guardian = session.guardian, None
-            guardian.dismiss(last)
+        except UsageError as error:
+            fault = error
+    if session.guardian is not None:
+        last, session.guardian = session.guardian, None
+        guardian.dismiss(last)
+    if fault is not None:
+        raise fault
 
 
 def _switch(control: Control) -> list[Limit]:

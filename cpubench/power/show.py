@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cpubench.errors import UsageError
-from cpubench.power import caps, journal, proxies
+from cpubench.power import bmc_limits, caps, journal, proxies
 from cpubench.power.registers import Host
 
 Json = dict[str, Any]
@@ -23,6 +23,15 @@ def limits(host: Host) -> Json:
          "reason": x.reason or (one.problem.hint if one.problem else "")}
         for one in found for x in one.limits
     ]  # fmt: skip
+    bmc = bmc_limits.dcmi_limit(host.root)
+    if isinstance(bmc, bmc_limits.BmcLimit):
+        rows.append({
+            "backend": bmc.backend, "zone": "node", "constraint": "limit", "watts": bmc.watts, "enabled": bmc.active,
+            "locked": None, "scope": "wall", "path": " ".join(bmc_limits.DCMI), "offered": False,
+            "reason": "exceeding it switches the host off" if bmc.powers_off else "read only",
+        })  # fmt: skip
+    elif bmc is not None:
+        problems, why = [*problems, bmc], [*why, bmc]
     return {
         "limits": rows,
         "journal": _journal(host),

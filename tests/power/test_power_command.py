@@ -150,6 +150,14 @@ def test_a_host_without_limits_says_what_to_do(capsys, tmp_path):
     assert (code, "no_interface" in out) == (0, True)
 
 
+@pytest.mark.parametrize("name", ["show", "set", "verify", "restore"])
+def test_every_command_has_help_and_json(capsys, name):
+    assert main(["power", name, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "--json" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
 def test_show_fits_80_columns(capsys, xeon):
     power(capsys, xeon, "set", "--watts", "500")
     code, out, _ = power(capsys, xeon, "show")

@@ -113,6 +113,15 @@ def test_a_fixed_limit_and_those_of_other_chips_are_not_offered(tmp_path):
     assert all("amdgpu" not in one.key for one in caps.find(trees.host(tmp_path))[0])
 
 
+def test_hostile_labels_are_not_taken(tmp_path):
+    trees.base(tmp_path, 1)
+    files = {"power1_cap": "300000000", "power1_label": "\x1b[2Jx"}
+    trees.hwmon(tmp_path, 0, "power_meter", "acpi/ACPI000D:00", files)
+    trees.hwmon(tmp_path, 1, "a\x07b", "acpi/ACPI000D:01", files)
+    (control,), _ = chosen(tmp_path)
+    assert control.zone == "power_meter/sys/devices/acpi/ACPI000D:00"
+
+
 def test_grace_is_capped_at_the_one_meter_that_takes_a_limit(tmp_path):
     trees.base(tmp_path, 1)
     for n, what in enumerate(("Module", "Grace", "CPU", "SysIO")):
@@ -227,6 +236,30 @@ def test_the_limit_of_a_bmc_is_read_and_its_power_off_told():
     assert isinstance(parse_dcmi_limit("banana"), Problem)
     refused = parse_dcmi_limit("", 1, "Request data length invalid\nmore")
     assert (refused.code, refused.hint) == ("refused", "'Request data length invalid'")
+
+
+@pytest.mark.parametrize(
+    ("answer", "watts", "code"),
+    [
+        (DCMI.format(state="Power Limit Active", watts=500), 500, None),
+        ("", None, "refused"),
+    ],
+)
+def test_show_asks_ipmitool_where_there_is_a_bmc(tmp_path, monkeypatch, answer, watts, code):
+    trees.base(tmp_path, 1)
+    program = tmp_path / "bin/ipmitool"
+    trees.write(
+        tmp_path, {"bin/ipmitool": f"#!/bin/sh\ncat <<'E'\n{answer}\nE\n[ $LC_ALL = C ] && exit {int(not answer)}"}
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert show.limits(trees.host(tmp_path))["limits"] == []
+    trees.write(tmp_path, {"dev/ipmi0": ""})
+    document = show.limits(trees.host(tmp_path))
+    assert [(r["watts"], r["offered"], "off" in r["reason"]) for r in document["limits"]] == [
+        (watts, False, True)
+    ] * bool(watts)
+    assert [p["code"] for p in document["problems"] if "ipmitool" in p["path"]] == [code] * bool(code)
 
 
 @pytest.mark.parametrize(

@@ -393,6 +393,29 @@ def test_a_folder_that_others_can_write_is_no_place_for_a_journal(xeon):
         pass
 
 
+def test_a_journal_that_may_not_be_looked_for_is_no_missing_one(xeon):
+    (xeon / "run/cpubench").write_text("")
+    with pytest.raises(UsageError, match="run as root"):
+        journal.load(xeon)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be another user")
+def test_another_user_than_root_is_told_so_and_changes_nothing(xeon):
+    before = trees.limits(xeon)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.setuid(65534)
+            session.capping(trees.host(xeon)).__enter__()
+        except UsageError as error:
+            code = 0 if "run as root" in str(error) and error.exit_code == 2 else 3
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert trees.limits(xeon) == before
+
+
 def test_without_a_boot_id_nothing_is_capped(xeon):
     (xeon / "proc/sys/kernel/random/boot_id").unlink()
     with pytest.raises(UsageError, match="mount /proc"), session.capping(trees.host(xeon)):

@@ -1,8 +1,11 @@
 """The states of a cap from readings alone, and from a made-up host whose load obeys its limit."""
 
 import contextlib
+import subprocess
+import sys
 import time
 
+import psutil
 import pytest
 from power import limit_trees as trees
 
@@ -65,11 +68,13 @@ class Machine:
 
     def __init__(self, root, monkeypatch, obeys=True):
         self.root, self.obeys, self.now, self.done = root, obeys, 0.0, 0.0
-        self.deaf_until_written = 0
+        self.loaded = False
         monkeypatch.setattr(time, "sleep", self.pass_)
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
     def watts(self):
+        if not self.loaded:
+            return 90.0
         values = [int(p.read_text()) for p in (self.root / trees.POWERCAP).glob("*:[1a]/constraint_0_power_limit_uw")]
         return min(320.0, sum(values) / 1e6) if self.obeys else 320.0
 
@@ -83,7 +88,9 @@ class Machine:
 
     @contextlib.contextmanager
     def load(self):
+        self.loaded = True
         yield lambda: int(self.done)
+        self.loaded = False
 
 
 def levels(*texts):
@@ -94,10 +101,11 @@ def test_caps_are_verified_level_by_level_and_given_back(tmp_path, monkeypatch):
     trees.xeon(tmp_path)
     before, machine = trees.limits(tmp_path), Machine(tmp_path, monkeypatch)
     gauge = Gauge("package", machine.watch)
-    rows = checking.checked(levels("250W", "60%", "319W"), trees.host(tmp_path), gauge, Times(), machine.load)
+    rows = checking.checked(levels("250W", "60%", "319W", "100%"), trees.host(tmp_path), gauge, Times(), machine.load)
     assert [(r["level"], r["state"], r["cap_watts"], r["watts"]) for r in rows] == [
-        ("250W", "verified", 250, 250), ("60%", "verified", 192, 192), ("319W", "not_binding", 319, 319)]  # fmt: skip
-    assert machine.now == pytest.approx(4 * 30)
+        ("250W", "verified", 250, 250), ("60%", "verified", 192, 192), ("319W", "not_binding", 319, 319),
+        ("100%", "not_binding", 320, 320)]  # fmt: skip
+    assert machine.now == pytest.approx(5 + 5 * 30)
     assert trees.limits(tmp_path) == before
 
 
@@ -120,6 +128,22 @@ def test_without_a_meter_of_its_scope_a_cap_is_set_and_unverified(tmp_path, monk
     assert (row["state"], row["evidence"], row["watts"]) == ("set_unverified", ["no_meter"], None)
     with pytest.raises(UsageError, match="needs a meter"):
         checking.checked(levels("70%"), trees.host(tmp_path), gauge, Times(), machine.load)
+
+
+def test_all_of_the_uncapped_power_is_never_above_the_limit_in_force(tmp_path):
+    trees.xeon(tmp_path)
+    controls, _ = verifying.caps_session.caps.choose(trees.host(tmp_path))
+    value_of = verifying.caps_session.caps.value_of
+    assert value_of(parse_level("100%"), controls, uncapped_w=703.0) == 350_000_000
+    assert value_of(parse_level("50%"), controls, uncapped_w=703.0) == 175_750_000
+
+
+def test_a_cap_below_idle_is_refused_before_any_load(tmp_path, monkeypatch):
+    trees.xeon(tmp_path)
+    machine = Machine(tmp_path, monkeypatch)
+    with pytest.raises(UsageError, match=r"89 W is below the idle power of 90\.0 W"):
+        checking.checked(levels("89W"), trees.host(tmp_path), Gauge("package", machine.watch), Times(), machine.load)
+    assert machine.now == 5
 
 
 def test_a_locked_zone_needs_no_load_to_be_told(tmp_path, monkeypatch):
@@ -148,6 +172,21 @@ def test_an_external_cap_is_measured_and_never_written(monkeypatch, tmp_path):
         verify_external(330, Gauge("package", machine.watch), slower, Times(), machine.load).label
         == "verified(external)"
     )
+
+
+def test_the_virus_ends_with_its_parent():
+    script = (
+        "import os, sys, psutil; from cpubench.power.virus import burning\n"
+        "with burning([0, 0]):\n"
+        "    print(*(child.pid for child in psutil.Process().children()), flush=True); os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    burners = [int(pid) for pid in done.stdout.split()]
+    assert len(burners) == 2
+    until = time.monotonic() + 20
+    while any(map(psutil.pid_exists, burners)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(map(psutil.pid_exists, burners))
 
 
 def test_the_virus_works_on_every_cpu_and_is_gone_afterwards():
