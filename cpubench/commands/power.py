@@ -34,7 +34,7 @@ def show(root: Path, json_: bool) -> None:
     if json_:
         emit(document)
     else:
-        from cpubench.report.power import show_limits
+        from cpubench.report.caps import show_limits
 
         show_limits(document, sys.stdout)
 
@@ -124,7 +124,7 @@ def verify(
     if json_:
         emit({"levels": rows})
     else:
-        from cpubench.report.power import show_levels
+        from cpubench.report.caps import show_levels
 
         show_levels(rows, sys.stdout)
     return 0 if all(row["state"].startswith("verified") for row in rows) else 1

@@ -72,7 +72,7 @@ def _control(root: Path, folder: str, match: re.Match[str], zone: str) -> Contro
     return Control(
         key, match[1], zone, "package" if package else re.sub(r"-.*", "", last), int(package[1]) if package else None,
         tuple(limits), enable if limits else None,
-        positive(root, f"{stem}min_power_uw") if main else None, positive(root, f"{stem}max_power_uw") if main else None,
+        *((positive(root, f"{stem}{end}_power_uw") if main else None) for end in ("min", "max")),
         STEP_UW, max((_window_us(root, x) for x in limits if x.constraint in FIRST), default=0),
         _problem(match[1], folder, bool(package), main, nameless),
     )  # fmt: skip

@@ -28,7 +28,7 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds: at rest, of the load without a cap, of settling at least (and five time windows), of the load under it."""
+    """Seconds: at rest; of the load without a cap; of settling at least (five time windows); of the load under it."""
 
     idle_s: float = 5.0
     uncapped_s: float = 20.0
