@@ -19,14 +19,14 @@ under = click.option("--root", type=click.Path(path_type=Path, file_okay=False),
 
 @click.group()
 def command() -> None:
-    """Watts of this host: what can be measured and limited; limits are always given back."""
+    """What can be measured and limited; limits are given back."""
 
 
 @command.command()
 @under
 @as_json
 def show(root: Path, json_: bool) -> None:
-    """The limits that are in force, and those of ours among them."""
+    """The limits in force, and which are ours."""
     from cpubench.power.registers import Host
     from cpubench.power.show import limits
 
@@ -45,7 +45,7 @@ def show(root: Path, json_: bool) -> None:
 @as_json
 @click.argument("program", metavar="[-- COMMAND..]", nargs=-1)
 def set_(watts: str, root: Path, json_: bool, program: tuple[str, ...]) -> int:
-    """Set a cap: while COMMAND runs, or else until `cpubench power restore`."""
+    """Set a cap for COMMAND, or until `power restore`."""
     from cpubench.power import caps, session
     from cpubench.power.levels import Level, parse_watts
     from cpubench.power.registers import Host
@@ -108,7 +108,10 @@ def applied_document(applied: Any, session: Any, level: Any) -> dict[str, Any]:
 def verify(
     caps_: tuple[str, ...], cap_external: str | None, seconds: float, settle: float, root: Path, json_: bool
 ) -> int:
-    """Show under a full load whether caps hold; the limits are as before afterwards. Exit 1 where one does not."""
+    """Show under full load whether caps hold.
+
+    The limits are as before afterwards. Exit 1 where a cap is not verified.
+    """
     from cpubench.power.checked import checked, external
     from cpubench.power.levels import parse_level, parse_watts
     from cpubench.power.registers import Host
@@ -141,7 +144,7 @@ def gauge(root: Path) -> Any:
 @under
 @as_json
 def restore(force: bool, accept: bool, root: Path, json_: bool) -> None:
-    """Give back the limits of a session that was killed, or of `power set`."""
+    """Give back limits that were left set."""
     from cpubench.power import giveback, journal
     from cpubench.power.registers import Host
 

@@ -12,11 +12,10 @@ from cpubench.power.registers import Host
 
 # (backend, scope), the first that is there; HSMP by hwmon comes before the same by /dev/hsmp
 ORDER = (("intel-rapl", "package"), ("amd_hsmp", "package"), ("hwmon", "module"), ("hwmon", "board"))
-NOTHING = Problem(
-    "no_interface",
-    "/sys/class/powercap",
-    "no power limit can be set here: on bare metal load intel_rapl_msr or amd_hsmp",
+NO_CAP = (
+    "on bare metal `modprobe intel_rapl_msr` or `modprobe amd_hsmp`; a guest's limits are its host's: --cap-external"
 )
+NOTHING = Problem("no_interface", "/sys/class/powercap", f"nothing here takes a limit: {NO_CAP}")
 
 
 def find(host: Host, frequency: bool = False) -> tuple[list[Control], list[Problem]]:

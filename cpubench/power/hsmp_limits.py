@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from cpubench.host.fact import read_text
 from cpubench.power.controls import Control, Limit, Problem, packages
 from cpubench.power.registers import GET_MAXIMUM, HSMP, Host, hsmp, read
@@ -13,8 +15,9 @@ NO_HSMP = "EPYC limits are set by HSMP: `modprobe amd_hsmp` (family 19h and late
 def controls(host: Host) -> tuple[list[Control], list[Problem]]:
     """A control for each socket; without the device the reason, on AMD."""
     if not (host.root / "dev/hsmp").exists():
-        vendor = read_text(host.root, "proc/cpuinfo").value or ""
-        return [], [Problem("unsupported", "/dev/hsmp", NO_HSMP)] if "AuthenticAMD" in vendor else []
+        cpu = read_text(host.root, "proc/cpuinfo").value or ""
+        here = "AuthenticAMD" in cpu and not re.search(r"^flags.*\bhypervisor\b", cpu, re.MULTILINE)
+        return [], [Problem("unsupported", "/dev/hsmp", NO_HSMP)] if here else []
     sockets = max(1, len(packages(host.root)))
     return [_control(host, socket) for socket in range(sockets)], []
 

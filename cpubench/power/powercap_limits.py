@@ -68,11 +68,12 @@ def _control(root: Path, folder: str, match: re.Match[str], zone: str) -> Contro
             limits.append(limit_at(root, f"{key}/{named}", f"{folder}/{number[0]}", named))
     main = min((x for x in limits if x.constraint in FIRST), key=lambda x: x.constraint, default=None)
     stem = main.place.removesuffix("power_limit_uw") if main else ""
+    low, high = (positive(root, f"{stem}{end}_power_uw") if main else None for end in ("min", "max"))
     enable = limit_at(root, f"{key}/enabled", f"{folder}/enabled", "enabled")
     return Control(
         key, match[1], zone, "package" if package else re.sub(r"-.*", "", last), int(package[1]) if package else None,
         tuple(limits), enable if limits else None,
-        *((positive(root, f"{stem}{end}_power_uw") if main else None) for end in ("min", "max")),
+        low, high,
         STEP_UW, max((_window_us(root, x) for x in limits if x.constraint in FIRST), default=0),
         _problem(match[1], folder, bool(package), main, nameless),
     )  # fmt: skip
