@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from cpubench.errors import UsageError
 from cpubench.power import caps, session
 from cpubench.power.levels import Level
 from cpubench.power.registers import Host
-from cpubench.power.states import CAP_CHANGED, CAP_CHANGED_SENTENCE
+from cpubench.power.states import CAP_CHANGED, CAP_CHANGED_SENTENCE, State
 from cpubench.power.verdict import Verdict
 from cpubench.power.verify import Drawn, Gauge, Load, Times, drawn, full_load, gauge_for, verify, verify_external
 
@@ -48,6 +49,7 @@ def _row(
     changed = session.changed(open_) if applied.stands else []
     text = f"{verdict.sentence} ({applied.text})" if applied.text else verdict.sentence
     if changed:
+        verdict = replace(verdict, state=State.SET_UNVERIFIED)
         flags, text = [*flags, CAP_CHANGED], f"{text}; {CAP_CHANGED_SENTENCE}: {'; '.join(changed)}"
     return _document(level.name, value * len(open_.controls) / 1e6, verdict, uncapped, flags, text)
 

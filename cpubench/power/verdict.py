@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ def judge(written: State, readings: Readings, external: bool = False) -> Verdict
     """The state of a cap level; ``written`` is what became of the write (set_unverified: it stands and reads back)."""
     if written is not State.SET_UNVERIFIED:
         return Verdict(written, written.sentence, external=external)
-    if not readings.watts:
+    if not readings.watts or not all(map(_power, readings.watts)):
         state = State.EXTERNAL_CLAIM if external else State.SET_UNVERIFIED
         return Verdict(state, f"{state.sentence}: no meter of the cap's own scope", ("no_meter",), external=external)
     mean, peak = sum(readings.watts) / len(readings.watts), max(readings.watts)
@@ -52,8 +53,14 @@ def judge(written: State, readings: Readings, external: bool = False) -> Verdict
     return Verdict(state, f"{state.sentence}: {why}", evidence, mean, external)
 
 
+def _power(watts: float) -> bool:
+    """Whether a host can draw that: a NaN would pass each comparison below, and 0 W lie under every cap."""
+    return math.isfinite(watts) and watts > 0
+
+
 def _measured(readings: Readings, mean: float, peak: float) -> tuple[State, str, tuple[str, ...]]:
-    cap, uncapped, rate = readings.cap_w, readings.uncapped_w, readings.rate
+    cap, rate = readings.cap_w, readings.rate
+    uncapped = readings.uncapped_w if readings.uncapped_w is not None and _power(readings.uncapped_w) else None
     said = f"{mean:.1f} W under a cap of {cap:g} W"
     slower = rate is not None and rate < SLOWER
     if mean > MEAN_SHARE * cap + MEAN_W:

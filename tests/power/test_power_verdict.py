@@ -38,6 +38,9 @@ def state(cap_w, watts, uncapped_w=300.0, rate=0.8, **more):
         (200, [195], None, None, State.SET_UNVERIFIED, ("no_uncapped",)),
         (200, None, None, 0.8, State.SET_UNVERIFIED, ("no_meter",)),
         (200, [], 300, 0.8, State.SET_UNVERIFIED, ("no_meter",)),
+        (200, [195, float("nan")], 300, 0.8, State.SET_UNVERIFIED, ("no_meter",)),
+        (200, [0, 0, 0], 300, 0.8, State.SET_UNVERIFIED, ("no_meter",)),
+        (200, [195], float("nan"), 0.8, State.SET_UNVERIFIED, ("no_uncapped",)),
         (30, [75], 90, 0.9, State.OVER_CAP, ()),  # libmsr PR#27: a DRAM limit that does nothing
     ],
 )
