@@ -71,6 +71,13 @@ def validate(session: nox.Session) -> None:
 
 
 @nox.session
+def torture(session: nox.Session) -> None:
+    """Two hundred cappers are killed at random moments; each of their limits must be as before within 2 s."""
+    session.install("-q", ".")
+    session.run("python", "tests/power/kills.py", *session.posargs)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """How often the intervals of simulated runs hold the truth; writes docs/coverage.md, in four minutes."""
     session.install("-q", ".")

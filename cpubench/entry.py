@@ -29,7 +29,10 @@ def _complain(code: str, text: str, where: str, json_: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 done, 1 the answer is no, 2 wrong usage or input, 3 not publishable, 130 interrupted."""
+    """The exit code: 0 done, 1 the answer is no, 2 wrong usage or input, 3 not publishable, 130 interrupted.
+
+    70: a limit could not be given back.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     json_ = "--json" in given
     for number in STOPS:
@@ -39,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return cli.main(given, prog_name="cpubench", standalone_mode=False) or 0
     except UsageError as error:
         _complain(error.code, error.text, error.where, json_)
-        return 130 if error.code == "interrupted" else 2
+        return 130 if error.code == "interrupted" else error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return 2

@@ -12,6 +12,8 @@ class UsageError(Exception):
     ``code`` is a stable word for programs, ``where`` the file, option or place that is wrong.
     """
 
+    exit_code = 2
+
     def __init__(self, code: str, text: str, where: str = "") -> None:
         super().__init__(f"{where}: {text}" if where else text)
         self.code, self.text, self.where = code, text, where
@@ -32,3 +34,15 @@ class Unfinished(UsageError):
             super().__init__(reason.code, f"{reason.text}; {what}", reason.where)
         else:
             super().__init__("interrupted", f"interrupted; {what}")
+
+
+class NotGivenBack(UsageError):
+    """A limit that this program set, or that another set meanwhile, is not as it was; the command line exits with 70.
+
+    The text ends with the commands that give it back.
+    """
+
+    exit_code = 70
+
+    def __init__(self, what: str, commands: str) -> None:
+        super().__init__("not_given_back", f"a limit was not given back: {what}; {commands}")

@@ -1,0 +1,172 @@
+"""``cpubench power``: what this host can limit, setting a cap, showing that it holds, and giving the limits back."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cpubench.cli import as_json, emit
+from cpubench.errors import UsageError
+
+under = click.option("--root", type=click.Path(path_type=Path, file_okay=False), default="/", hidden=True)
+
+
+@click.group()
+def command() -> None:
+    """What can be measured and limited; limits are given back."""
+
+
+@command.command()
+@under
+@as_json
+def show(root: Path, json_: bool) -> None:
+    """The limits in force, and which are ours."""
+    from cpubench.power.registers import Host
+    from cpubench.power.show import limits
+
+    document = limits(Host(root))
+    if json_:
+        emit(document)
+    else:
+        from cpubench.report.caps import show_limits
+
+        show_limits(document, sys.stdout)
+
+
+@command.command("set", context_settings={"ignore_unknown_options": False})
+@click.option("--watts", metavar="N", required=True, help="Watts of the whole host, shared by its zones.")
+@under
+@as_json
+@click.argument("program", metavar="[-- COMMAND..]", nargs=-1)
+def set_(watts: str, root: Path, json_: bool, program: tuple[str, ...]) -> int:
+    """Set a cap for COMMAND, or until `power restore`."""
+    from cpubench.power import caps, session
+    from cpubench.power.levels import Level, parse_watts
+    from cpubench.power.registers import Host
+
+    level = Level(watts, watts=parse_watts(watts, "--watts"))
+    if json_ and program:
+        raise UsageError("usage", "with COMMAND, stdout is its own: leave --json out", "--json")
+    with session.capping(Host(root)) as open_:
+        value = caps.value_of(level, open_.controls, where="--watts")
+        applied = session.apply(open_, value or 0)
+        document = applied_document(applied, open_, level)
+        if not applied.stands:
+            raise UsageError(applied.state.value, f"{applied.state.sentence} ({applied.text})", "--watts")
+        if program:
+            return _while(program)
+        session.keep(open_)
+    if json_:
+        emit(document)
+    else:
+        each = f"{document['each_watts']:g} W in each of {document['zones']} {document['backend']} zones"
+        click.echo(f"set: {each}, read back; `cpubench power restore` gives the old limits back")
+    return 0
+
+
+def _while(program: tuple[str, ...]) -> int:
+    """The exit code of a program, which is ended before the limits are given back."""
+    try:
+        child = subprocess.Popen(program)
+    except OSError as error:
+        raise UsageError("command", f"cannot be started: {error.strerror}", shlex.join(program)) from None
+    try:
+        code = child.wait()
+    except BaseException:
+        child.terminate()
+        try:
+            child.wait(5)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        raise
+    return code if code >= 0 else 128 - code
+
+
+def applied_document(applied: Any, session: Any, level: Any) -> dict[str, Any]:
+    """What was asked for, written and read back."""
+    return {
+        "state": applied.state.value, "watts": level.watts, "each_watts": applied.value / 1e6,
+        "zones": len(session.controls), "backend": session.controls[0].backend, "scope": session.controls[0].scope,
+        "read_watts": {key: got / 1e6 for key, got in applied.read.items() if not key.endswith("/enabled")},
+    }  # fmt: skip
+
+
+@command.command()
+@click.option("--cap", "caps_", metavar="LEVEL", multiple=True, help="Set it for this: 250W, 70% of uncapped.")
+@click.option("--cap-external", metavar="N", help="Watts of a cap that somebody else has set.")
+@click.option("--seconds", type=click.FloatRange(0.2, 600), default=20.0, show_default=True, help="Of each load.")
+@click.option("--settle", type=click.FloatRange(0, 600), default=10.0, show_default=True, help="Seconds before it.")
+@under
+@as_json
+def verify(
+    caps_: tuple[str, ...], cap_external: str | None, seconds: float, settle: float, root: Path, json_: bool
+) -> int:
+    """Show under full load whether caps hold.
+
+    The limits are as before afterwards. Exit 1 where a cap is not verified.
+    """
+    from cpubench.power.checked import checked, external
+    from cpubench.power.levels import parse_level, parse_watts
+    from cpubench.power.registers import Host
+    from cpubench.power.verify import Times
+
+    times = Times(uncapped_s=seconds, settle_s=settle, measure_s=seconds)
+    if bool(caps_) == (cap_external is not None):
+        raise UsageError("usage", "give --cap once or more, or --cap-external", "verify")
+    if cap_external is not None:
+        rows = external(parse_watts(cap_external, "--cap-external"), gauge(root), times)
+    else:
+        rows = checked([parse_level(text) for text in caps_], Host(root), gauge(root), times)
+    if json_:
+        emit({"levels": rows})
+    else:
+        from cpubench.report.caps import show_levels
+
+        show_levels(rows, sys.stdout)
+    return 0 if all(row["state"].startswith("verified") for row in rows) else 1
+
+
+def gauge(root: Path) -> Any:
+    """The meter of a cap's scope, as ``verify`` wants it; None where there is none."""
+    return None
+
+
+@command.command()
+@click.option("--force", is_flag=True, help="Write the old values over what somebody else has set meanwhile.")
+@click.option("--accept", is_flag=True, help="Leave limits as they are now, and forget the old ones.")
+@under
+@as_json
+def restore(force: bool, accept: bool, root: Path, json_: bool) -> None:
+    """Give back limits that were left set."""
+    from cpubench.power import giveback, journal
+    from cpubench.power.registers import Host
+
+    if force and accept:
+        raise UsageError("usage", "one of --force and --accept", "restore")
+    lock = journal.lock(root)
+    outcomes: list[giveback.Outcome] = []
+    try:
+        left = journal.load(root)
+        if left is None:
+            text = "nothing to give back"
+        elif accept or left.boot_id != journal.boot_id(root):
+            journal.remove(root, left)
+            why = "left as they are" if accept else "of another boot, which ended with it"
+            text = f"{len(left.entries)} limits are {why}; their journal is removed"
+        else:
+            outcomes = giveback.give_back(Host(root), left, force)
+            text = "; ".join(f"{one.key} {one.text}" for one in outcomes)
+    finally:
+        os.close(lock)
+    if json_ and all(one.good for one in outcomes):
+        emit({"text": text, "limits": [{"key": one.key, "state": one.state, "text": one.text} for one in outcomes]})
+    elif not json_:
+        click.echo(text)
+    giveback.check(outcomes)

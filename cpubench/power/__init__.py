@@ -1,0 +1,1 @@
+"""Watts: read by meters, limited by caps that are verified and always given back."""

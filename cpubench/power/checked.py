@@ -1,0 +1,67 @@
+"""Cap levels one after the other, each set, judged, and given back at the end: the rows of ``power verify``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from cpubench.errors import UsageError
+from cpubench.power import caps, session
+from cpubench.power.levels import Level
+from cpubench.power.registers import Host
+from cpubench.power.states import CAP_CHANGED, CAP_CHANGED_SENTENCE, State
+from cpubench.power.verdict import Verdict
+from cpubench.power.verify import Drawn, Gauge, Load, Times, drawn, full_load, gauge_for, verify, verify_external
+
+Row = dict[str, Any]
+
+
+def checked(
+    levels: Sequence[Level], host: Host, gauge: Gauge | None, times: Times, load: Load = full_load
+) -> list[Row]:  # fmt: skip
+    """A row for each level. Bad ones are refused before the first load where that can be known."""
+    if any(level.khz is not None or level.name == "as-is" for level in levels):
+        raise UsageError("level", "only caps in watts or per cent can be verified", "--cap")
+    rows = []
+    with session.capping(host) as open_:
+        mine = gauge_for(gauge, open_.controls)
+        for level in levels:
+            if level.percent is None or mine is None:
+                caps.value_of(level, open_.controls)
+        at_rest = mine.watch(times.idle_s) if mine is not None else None
+        idle_w = sum(at_rest) / len(at_rest) if at_rest else None
+        for level in levels:
+            if level.percent is None:
+                caps.value_of(level, open_.controls, idle_w=idle_w)
+        uncapped = drawn(mine, times.settle_s, times.uncapped_s, load)
+        values = [caps.value_of(level, open_.controls, uncapped.mean_w, idle_w) or 0 for level in levels]
+        for level, value in zip(levels, values, strict=True):
+            rows.append(_row(open_, level, value, mine, uncapped, times, load))
+            session.give_back(open_)
+    return rows
+
+
+def _row(
+    open_: session.Session, level: Level, value: int, gauge: Gauge | None, uncapped: Drawn, times: Times, load: Load
+) -> Row:
+    applied, verdict, flags = verify(open_, value, gauge, uncapped, times, load)
+    changed = session.changed(open_) if applied.stands else []
+    text = f"{verdict.sentence} ({applied.text})" if applied.text else verdict.sentence
+    if changed:
+        verdict = replace(verdict, state=State.SET_UNVERIFIED)
+        flags, text = [*flags, CAP_CHANGED], f"{text}; {CAP_CHANGED_SENTENCE}: {'; '.join(changed)}"
+    return _document(level.name, value * len(open_.controls) / 1e6, verdict, uncapped, flags, text)
+
+
+def external(cap_w: float, gauge: Gauge | None, times: Times, load: Load = full_load) -> list[Row]:
+    """The row of a cap that somebody else has set."""
+    verdict = verify_external(cap_w, gauge, None, times, load)
+    return [_document(f"external {cap_w:g}W", cap_w, verdict, None, [], verdict.sentence)]
+
+
+def _document(name: str, watts: float, verdict: Verdict, uncapped: Drawn | None, flags: list[str], text: str) -> Row:
+    return {
+        "level": name, "cap_watts": watts, "state": verdict.label, "text": text, "evidence": list(verdict.evidence),
+        "flags": flags, "watts": verdict.mean_w, "uncapped_watts": uncapped.mean_w if uncapped else None,
+    }  # fmt: skip
