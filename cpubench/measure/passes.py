@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,6 @@ class State:
     began_ns: int
     pass_ns: float  # how long a pass takes, of all sides, as far as is known
     half_width: float | None = None
-    again: int = 0  # blocks that were measured again, since the start of this process
-    names: list[str] = field(default_factory=list)  # of the flags for which the last one was
 
     @property
     def plan(self) -> Plan:
@@ -62,7 +60,7 @@ class State:
 
 Tell = Callable[
     [str, State], None
-]  # ("calibrating" | "planned" | "pass" | "again" | "failed: ..", state), for a person
+]  # ("calibrating" | "planned" | "pass" | "again: .." | "failed: ..", state), for a person
 
 
 def measure_passes(state: State, workdir: Path, tell: Tell) -> Path:
@@ -131,11 +129,10 @@ def _measure(state: State, side: Side, failures: int, workdir: Path, tell: Tell)
     block = _block(side, index, f"{failures}", workdir)
     took_ns, flagged = time.monotonic_ns() - start_ns, side.add(block)
     if flagged and planning.may_repeat(side.plan, side.flagged, index + 1, state.spent_ns, took_ns):
-        state.names = [flag.value for flag in block_flags(side.plan, block)]
-        place.log(side.folder, "again", index=index, flags=state.names)
-        tell("again", state)
+        names = [flag.value for flag in block_flags(side.plan, block)]
+        place.log(side.folder, "again", index=index, flags=names)
+        tell(f"again: pass {index + 1}, {', '.join(names)}", state)
         side.replace(_block(side, index, f"{failures}:again", workdir, again=True))
-        state.again += 1
     return took_ns
 
 

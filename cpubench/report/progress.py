@@ -39,8 +39,8 @@ def progress(out: TextIO) -> Callable[[str, Any], None]:
             what = "ratio" if state.sides[1:] else "interval"
             width = "" if state.half_width is None else f", widest {what} +-{100 * state.half_width:.3g} %"
             line(f"pass {passes}{width} (target {plan.target_ppm / 1e4:g} %), {left} left", stays=False)
-        elif event == "again":
-            line(f"pass {passes + 1} is measured again: {', '.join(state.names)}")
+        elif event.startswith("again: "):
+            line(f"measured {event}")
         elif event.startswith("stopped by "):
             by = event.removeprefix("stopped by ")
             line(f"{passes} passes, {ENDS.get(by, event)}")

@@ -71,8 +71,8 @@ def _twins(folder: Path, how: Settings, budget_ns: int, tell: Tell) -> Run:
     def passed(event: str, state: State) -> None:
         if event == "pass":
             tell(f"twins: pass {state.passes}, at most {state.most_left_ns / 1e9:.0f} s left", False)
-        elif event == "again":
-            tell(f"twins: a pass is measured again: {', '.join(state.names)}")
+        elif event.startswith("again: "):
+            tell(f"twins: measured {event}")
         elif not event.startswith(("warning", "calibrating", "planned", "stopped")):
             tell(f"twins: pass {state.passes + 1} {event}")
 
