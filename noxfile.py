@@ -72,9 +72,16 @@ def validate(session: nox.Session) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """How often the intervals of simulated runs hold the truth; writes docs/coverage.md, in two minutes."""
+    """How often the intervals of simulated runs hold the truth; writes docs/coverage.md, in four minutes."""
     session.install("-q", ".")
     session.run("python", "tests/covered.py", *session.posargs)
+
+
+@nox.session
+def interleaving(session: nox.Session) -> None:
+    """What rounds earn over samples one after the other, on this machine; prints a table, in four minutes."""
+    session.install("-q", ".", *group("tests"))
+    session.run("python", "tests/interleaving.py", *session.posargs)
 
 
 @nox.session(python=PYTHONS)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from cpubench.analysis.composite import MIN_PASSES, Array, family_logs, present, weighted_logs
-from cpubench.analysis.estimates import Estimate, average, ends, of_passes, of_runs, unpaired
-from cpubench.analysis.intervals import bounded_exp
+from cpubench.analysis.estimates import Estimate, average, bounded_exp, of_passes, of_runs, span, unpaired
 from cpubench.analysis.members import Member, absence
 from cpubench.analysis.obstacles import Sides
 from cpubench.analysis.quantity import null
@@ -103,10 +102,9 @@ def told(claim: Claim, verdict: Verdict | None) -> Json:
         reason = claim.reason or "not measured"
         return {"ratio": null(reason, sum(claim.passes)), "verdict": NOT_COMPARED, "adjusted": None, "paired": False,
                 "passes": counts, "reason": reason}  # fmt: skip
-    low, high = ends(claim.estimate)
-    value, bottom, top = (bounded_exp(float(log)) for log in (claim.estimate.log, low, high))
+    value, low, high = span(claim.estimate)
     return {
-        "ratio": {"value": value, "low": bottom, "high": top, "passes": sum(claim.passes), "reason": claim.remark},
+        "ratio": {"value": value, "low": low, "high": high, "passes": sum(claim.passes), "reason": claim.remark},
         "verdict": verdict.word,
         "adjusted": {"low": bounded_exp(verdict.low), "high": bounded_exp(verdict.high),
                      "confidence": verdict.confidence},

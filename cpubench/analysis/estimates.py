@@ -1,12 +1,14 @@
-"""Differences of mean logs with their standard errors: by passes, by pairs of passes, or by runs.
+"""Mean logs and their differences with standard errors: by passes, by pairs of passes, or by runs.
 
 The last axis of an array is passes (or runs), so that a simulation makes a thousand intervals by the code that makes
-one. Here the widening follows the data: on a shared virtual machine 60 passes of a headline had a correlation at lag
-one of 0.14, 0.46 and 0.56, and an interval that takes 0.3 for granted covers 0.87 at 0.5.
+one. This is the one rule for intervals: scores, references, comparisons and the stop of a run have theirs from here.
+The widening follows the data: on a shared virtual machine 60 passes of a headline had a correlation at lag one of
+0.14, 0.46 and 0.56, and an interval that takes 0.3 for granted covers 0.87 at 0.5.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cpubench.analysis.intervals import CONFIDENCE, RHO
-
 Array = NDArray[np.float64]
+CONFIDENCE = 0.95
+RHO = 0.3  # lag-1 correlation of 96 passes in a row on a quiet virtual machine: 0.31
 PRIOR = 24  # passes that the assumed correlation weighs as much as; see `correlation`
 MAX_RHO = 0.9  # three times RHO; from there on a run is one long drift, and the factor would be above 4
 SIGN_PASSES = 6  # the two farthest of five passes hold the median in 0.9375 of cases only
@@ -102,9 +104,26 @@ def ends(estimate: Estimate, confidence: float | Array = CONFIDENCE) -> tuple[Ar
     return estimate.log - half, estimate.log + half
 
 
+def half_width(estimate: Estimate) -> Array:
+    """Relative distance of the farther, upper end from the value (0.02 is 2 %), at 95 %."""
+    half = quantile(estimate.freedom) * estimate.error
+    return np.asarray(np.expm1(np.minimum(half, 700.0)))  # finite, like the ends of `span`
+
+
+def span(estimate: Estimate) -> tuple[float, float, float]:
+    """Of one estimate the value and the ends of its 95 % interval, no longer as logs."""
+    low, high = ends(estimate)
+    return bounded_exp(float(estimate.log)), bounded_exp(float(low)), bounded_exp(float(high))
+
+
+def bounded_exp(log: float) -> float:
+    """exp(log), kept inside 1e-304 .. 1e304: from files come absurd numbers, too, and JSON knows no infinity."""
+    return math.exp(max(-700.0, min(700.0, log)))
+
+
 def quantile(freedom: Array, confidence: float | Array = CONFIDENCE) -> Any:
     """The two-sided quantile of Student's t, also between whole degrees of freedom."""
-    from scipy.special import stdtrit  # 0.4 s; scipy.stats would take 2 s
+    from scipy.special import stdtrit  # 0.4 s, a quarter of it with numpy there; scipy.stats would take 2 s
 
     return stdtrit(freedom, (1 + np.asarray(confidence)) / 2)
 

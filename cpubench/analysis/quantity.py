@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cpubench.analysis.composite import MIN_PASSES, Array
-from cpubench.analysis.intervals import log_interval
+from cpubench.analysis.estimates import bounded_exp, of_passes, span
 
 Json = dict[str, Any]
 
@@ -24,20 +24,18 @@ def no_meter() -> Json:
 
 
 def quantity(logs: Array, scale: float = 1.0, reason: str = "not measured") -> Json:
-    """``scale`` times the geometric mean over the passes that have a value; ``reason`` where none has."""
+    """``scale`` times the geometric mean over the passes that have a value; ``reason`` where none has.
+
+    From one pass there is a value and no interval.
+    """
     there = logs[~np.isnan(logs)]
     if not len(there):
         return null(reason)
-    interval = log_interval(there)
-    ends = [None if end is None else scale * end for end in (interval.low, interval.high)]
-    single = None if interval.low is not None else "an interval needs two passes"
-    return {
-        "value": scale * interval.value,
-        "low": ends[0],
-        "high": ends[1],
-        "passes": interval.passes,
-        "reason": single,
-    }
+    if len(there) == 1:
+        single = null("an interval needs two passes", passes=1)
+        return single | {"value": scale * bounded_exp(float(there[0]))}
+    value, low, high = (scale * one for one in span(of_passes(there)))
+    return {"value": value, "low": low, "high": high, "passes": len(there), "reason": None}
 
 
 def composite(logs: Array | None, gone: Sequence[str], passes: int, scale: float) -> Json:

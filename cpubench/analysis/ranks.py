@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from cpubench.analysis.intervals import CONFIDENCE
+from cpubench.analysis.estimates import CONFIDENCE
 from cpubench.analysis.scenarios import Scenario, load_scenarios, pick
 
 DRAWS = 1000

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Meta, Struct
 
-from cpubench.analysis.composite import MIN_PASSES, Array, log, present
-from cpubench.analysis.intervals import log_interval
+from cpubench.analysis.composite import MIN_PASSES, log, present
+from cpubench.analysis.quantity import quantity
 from cpubench.analysis.rates import divisors, run_rates, scored_names
 from cpubench.errors import UsageError
 from cpubench.results.check import check_seal
@@ -94,8 +93,8 @@ def make_reference(run: Run, name: str, description: str = "", rows_wanted: Coll
             rows[row] = ReferenceRow(
                 family=variant.family,
                 version=variant.version,
-                ns_per_op=_figure(log(rates.ns_per_op[one])),
-                per_core_ops_per_s=_figure(log(rates.ops_per_s[all_cores]) - math.log(cores[all_cores])),
+                ns_per_op=Figure(**quantity(log(rates.ns_per_op[one]))),
+                per_core_ops_per_s=Figure(**quantity(log(rates.ops_per_s[all_cores]) - math.log(cores[all_cores]))),
             )
     missing += [one.variant for one in run.plan.skipped if one.scored]
     missing += [row for row in rows_wanted if row not in rows and row not in {split_key(key)[0] for key in missing}]
@@ -114,8 +113,3 @@ def make_reference(run: Run, name: str, description: str = "", rows_wanted: Coll
             "variants": msgspec.to_builtins(rows),
         }
     )
-
-
-def _figure(logs: Array) -> Figure:
-    interval = log_interval(logs[~np.isnan(logs)])
-    return Figure(value=interval.value, low=interval.low, high=interval.high, passes=interval.passes)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cpubench.analysis.estimates import Estimate, ends
-from cpubench.analysis.intervals import CONFIDENCE
+from cpubench.analysis.estimates import CONFIDENCE, Estimate, ends
 
 MARGIN = 0.02  # two things within it are as good as equal to a buyer; fixed before anything was measured
 BAND = 0.01  # a difference inside is not called one, whatever its interval

@@ -12,14 +12,16 @@ from cpubench.analysis.estimates import (
     average,
     correlation,
     ends,
+    half_width,
     of_passes,
     of_runs,
     paired,
     quantile,
     sign_ends,
+    span,
     unpaired,
 )  # fmt: skip
-from cpubench.analysis.intervals import log_interval
+from cpubench.analysis.quantity import quantity
 
 TRIALS = 8000  # the standard error of a coverage of 0.95 is 0.0024
 INSIDE = [(noise, passes) for noise in simulated.NOISES for passes in simulated.PASSES]
@@ -74,10 +76,55 @@ def test_known_welch() -> None:
     assert quantile(np.array([5.0, 6.0])) == pytest.approx([2.570582, 2.446912])
 
 
-def test_fixed_interval_is_that_of_the_score() -> None:
+def test_known_interval() -> None:
+    """Logs -1, 0, 1: mean 0, sd 1, t(0.975, 2) = 4.302653; their correlation of 0 counts as (0 + 1/3) in 3 passes."""
+    logs = np.array([-1.0, 0.0, 1.0])
+    assert span(of_runs(logs)) == pytest.approx((1, math.exp(-2.484138), math.exp(2.484138)), rel=1e-5)
+    rho = (3 * (1 / 3) + 24 * 0.3) / 27
+    assert float(correlation(logs)) == pytest.approx(rho)
+    half = 2.484138 * math.sqrt((1 + rho) / (1 - rho))
+    assert span(of_passes(logs)) == pytest.approx((1, math.exp(-half), math.exp(half)), rel=1e-5)
+    assert float(half_width(of_passes(logs))) == pytest.approx(math.exp(half) - 1, rel=1e-5)
+
+
+def test_a_quantity_has_the_interval_of_its_passes() -> None:
+    """The rule of comparisons is that of scores and references, too."""
     logs = np.random.default_rng(1).standard_normal(16)
-    made, shipped = ends(simulated.fixed(logs)), log_interval(logs)
-    assert [math.exp(end) for end in made] == pytest.approx([shipped.low, shipped.high])
+    value, low, high = (1000 * one for one in span(of_passes(logs)))
+    assert quantity(logs, 1000) == {"value": value, "low": low, "high": high, "passes": 16, "reason": None}
+    assert quantity(np.array([math.nan, *logs, math.nan]), 1000) == quantity(logs, 1000)
+    assert high / value - 1 == pytest.approx(float(half_width(of_passes(logs))))
+
+
+def test_one_pass_has_no_interval() -> None:
+    one = quantity(np.array([math.nan, math.log(3)]), 2.0)
+    assert one.pop("value") == pytest.approx(6)
+    assert one == {"low": None, "high": None, "passes": 1, "reason": "an interval needs two passes"}
+    assert quantity(np.array([math.nan]))["value"] is None
+
+
+def test_absurd_logs_have_finite_intervals() -> None:
+    logs = np.array([-700.0, 700.0] * 4)
+    assert all(map(math.isfinite, (*span(of_passes(logs)), float(half_width(of_passes(logs))))))
+
+
+@pytest.mark.parametrize("families", [1, 5])
+@pytest.mark.parametrize("noise", ["independent", "AR(1) 0.3"])
+def test_stopping_on_a_width_keeps_coverage(noise: str, families: int) -> None:
+    """Of runs that stop at once, on the way, and hardly ever: to look after each pass costs little.
+
+    With one family, 12 passes and AR(1) the worst is 0.920: two standard errors are left for the simulation.
+    """
+    trials = 2000 if families > 1 else 6000
+    enough = 0.92 - 2 * math.sqrt(0.92 * 0.08 / trials)
+    for least in simulated.LEAST:
+        runs = [
+            simulated.stopped(simulated.NOISES[noise], sd, least, families, trials) for sd in simulated.STOPPING_SDS
+        ]
+        assert min(min(family, whole) for family, whole, _ in runs) >= enough
+        passes = [taken for _, _, taken in runs]
+        assert passes[0] < 0.4 * simulated.MOST < 0.9 * simulated.MOST < passes[-1]
+        assert sorted(passes) == passes
 
 
 def test_average_of_runs_has_the_error_of_these_runs_only() -> None:

@@ -97,7 +97,7 @@ def test_a_kernel_counts_once_however_many_rows_it_has() -> None:
 
 
 def test_composites_are_made_inside_passes() -> None:
-    # One row doubles where the other halves: each varies fourfold, their composite not at all.
+    # One row doubles where the other does not: each varies twofold, their composite not at all.
     document = made_run(8, noise=0)
     for one in document["passes"]:
         up = one["index"] % 2
@@ -109,7 +109,7 @@ def test_composites_are_made_inside_passes() -> None:
     made = doc["families"]["memory"]["per_core"]
     assert made["high"] / made["low"] == pytest.approx(1, rel=1e-5)
     row = next(v for v in doc["variants"] if (v["name"], v["copies"]) == ("mem_chase[set=16K]", "1"))
-    assert row["ns_per_op"]["high"] / row["ns_per_op"]["low"] > 2
+    assert row["ns_per_op"]["high"] / row["ns_per_op"]["low"] > 1.5
 
 
 def test_more_cores_of_the_same_kind_score_the_same() -> None:

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from made import made_run
 
-from cpubench.analysis.intervals import half_width, log_interval
+from cpubench.analysis.estimates import half_width, of_passes
 from cpubench.analysis.widths import half_widths, headline_half_width
 from cpubench.results.records import Block, Plan, Run
 
@@ -30,7 +31,9 @@ def test_widths_are_those_of_the_composites() -> None:
     families = ("spawn", "file", "switch", "lock", "memory")
     assert set(widths) == {f"{m}{f}" for m in ("per_core", "speed") for f in ("", *(f" {n}" for n in families))}
     cells = [next(c for c in b.cells if (c.kernel, c.copies) == ("file_create", "1")) for b in blocks]
-    by_hand = half_width(log_interval([math.log(c.copy_elapsed_ns[0] / c.copy_ops[0]) for c in cells]))
+    by_hand = half_width(
+        of_passes(np.array([math.log(c.copy_elapsed_ns[0] / c.copy_ops[0]) for c in cells]), cautious=True)
+    )
     assert widths["speed file"] == pytest.approx(by_hand, rel=1e-2)
     assert headline_half_width(plan, blocks) == max(widths.values())
     assert widths["speed"] < max(widths[f"speed {f}"] for f in families)  # noise of its own averages out
