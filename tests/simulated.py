@@ -74,9 +74,14 @@ def in_common(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return autoregressive(rng, shape) + COMMON_SD / PASS_SD * autoregressive(rng, (*shape[:-2], 1, shape[-1]))
 
 
+def moments(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """AR(1) 0.3 in what all rows share, and independent noise of each: moments of the host, as passes showed them."""
+    return own(rng, shape) + COMMON_SD / PASS_SD * autoregressive(rng, (*shape[:-2], 1, shape[-1]))
+
+
 NOISES: dict[str, Callable[..., Array]] = {
     "independent": own, "AR(1) 0.3": autoregressive, "drift of 10 %": drifting, "shared 3 %": shared,
-    "heavy tails": heavy, "AR(1) 0.3 in common": in_common,
+    "heavy tails": heavy, "AR(1) 0.3 in common": in_common, "AR(1) 0.3 of the host": moments,
 }  # fmt: skip
 BEYOND: dict[str, Callable[..., Array]] = {
     "AR(1) 0.5": lambda rng, shape: autoregressive(rng, shape, 0.5),
@@ -119,7 +124,7 @@ def stopped(
     going, held, taken = np.arange(trials), np.zeros(families + 1), 0
     for passes in range(least, MOST + 1):
         seen = logs[going, :, :passes]
-        done = (half_width(of_passes(seen, cautious=True)).max(axis=-1) <= TARGET) | (passes == MOST)
+        done = (half_width(of_passes(seen)).max(axis=-1) <= TARGET) | (passes == MOST)
         low, high = ends(of_passes(seen[done]))
         held += np.count_nonzero((low <= 0) & (high >= 0), axis=0)
         taken += passes * int(np.count_nonzero(done))

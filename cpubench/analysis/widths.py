@@ -1,8 +1,7 @@
 """How wide the headline quantities of an unfinished run are: what decides whether it may stop.
 
-A run that looks at its widths after each pass stops rather where they happen to be too small. Looked at as shown, the
-intervals of runs of one family that stopped cover down to 0.916 at a correlation of 0.3; looked at cautiously, as words
-are found, 0.92 and more, and runs of many families 0.93 (docs/coverage.md).
+A run that looks at its widths after each pass stops rather where they happen to be too small: docs/coverage.md has how
+often the intervals of runs that stopped so hold the truth.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from cpubench.analysis.composite import MIN_PASSES, Array, family_logs, log, mean, present
-from cpubench.analysis.estimates import half_width, of_passes
+from cpubench.analysis.estimates import PAIRED_RHO, RHO, half_width, of_passes
 from cpubench.analysis.rates import block_rates
 from cpubench.results.records import Block, Plan
 
 
 def half_widths(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | None = None) -> dict[str, float]:
-    """Relative half-width (0.02 is 2 %) of each headline quantity, cautious: "per_core", "per_core spawn", "speed", ..
+    """Relative half-width (0.02 is 2 %) of each headline quantity: "per_core", "per_core spawn", "speed", ...
 
     A constant reference only shifts logs, so none is needed here; the families weigh the same. ``blocks`` are those
     of one cap level, one per pass. A row that no pass has is left out: more passes would not bring it. Where passes
@@ -29,7 +28,7 @@ def half_widths(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | No
     """
     passes = len(blocks) if other is None else min(len(blocks), len(other))
     sides = [block_rates(plan, side[:passes]) for side in (blocks, other) if side is not None]
-    widths = {}
+    widths, rho = {}, RHO if other is None else PAIRED_RHO
     for measure, copies in (("per_core", "cores"), ("speed", "1")):
         families: dict[str, dict[str, Array]] = {}
         for variant in plan.variants:
@@ -43,7 +42,7 @@ def half_widths(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | No
         for name, logs in composites.items():
             complete = logs[~np.isnan(logs)]
             enough = len(complete) >= max(2, min(MIN_PASSES, passes))
-            widths[name] = float(half_width(of_passes(complete, cautious=True))) if enough else math.inf
+            widths[name] = float(half_width(of_passes(complete, rho=rho))) if enough else math.inf
     return widths
 
 

@@ -229,7 +229,7 @@ class Pass(Struct, frozen=True):
 class Stopped(Struct, frozen=True, kw_only=True):
     by: Literal["target", "budget", "max", "interrupted", "failed"]
     passes: Count
-    half_width_ppm: int | None  # of the widest headline quantity, made cautiously; None where there was none
+    half_width_ppm: int | None  # of the widest headline quantity; None where there was none
 
 
 class Run(Struct, frozen=True, kw_only=True):

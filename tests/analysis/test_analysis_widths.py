@@ -31,9 +31,7 @@ def test_widths_are_those_of_the_composites() -> None:
     families = ("spawn", "file", "switch", "lock", "memory")
     assert set(widths) == {f"{m}{f}" for m in ("per_core", "speed") for f in ("", *(f" {n}" for n in families))}
     cells = [next(c for c in b.cells if (c.kernel, c.copies) == ("file_create", "1")) for b in blocks]
-    by_hand = half_width(
-        of_passes(np.array([math.log(c.copy_elapsed_ns[0] / c.copy_ops[0]) for c in cells]), cautious=True)
-    )
+    by_hand = half_width(of_passes(np.array([math.log(c.copy_elapsed_ns[0] / c.copy_ops[0]) for c in cells])))
     assert widths["speed file"] == pytest.approx(by_hand, rel=1e-2)
     assert headline_half_width(plan, blocks) == max(widths.values())
     assert widths["speed"] < max(widths[f"speed {f}"] for f in families)  # noise of its own averages out
