@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from cpubench.analysis.widths import headline_half_width
+from cpubench.measure.plan import stop
 from cpubench.results import records as r
-from cpubench.results.files import sealed
+from cpubench.results.files import canonical, sealed
 from cpubench.results.orders import orders
 
 # kernel -> (family, params, scored, ns per operation on the made-up machine, copies' layout)
@@ -161,3 +164,23 @@ def made_run(
         "imported": {"numpy": "2"}, "passes": [{"index": b["index"], "blocks": [b]} for b in blocks],
         "stopped": {"by": "target", "passes": passes, "half_width_ppm": 20_000}, "notes": [],
     })  # fmt: skip
+
+
+def truthful(document: dict[str, Any], by: str | None = None) -> dict[str, Any]:
+    """The document with the half-width that its blocks have, and an end that its plan gives it; sealed."""
+    run = msgspec.convert(document, r.Run)
+    width = headline_half_width(run.plan, [one.blocks[0] for one in run.passes])
+    by = by or stop(run.plan, len(run.passes), width, 0, 0) or "interrupted"
+    ppm = None if width is None else round(width * 1e6)
+    return sealed(document | {"stopped": {"by": by, "passes": len(run.passes), "half_width_ppm": ppm}})
+
+
+def written(folder: Path, document: dict[str, Any]) -> Path:
+    """A run folder with the files that hold the document and its parts."""
+    folder.mkdir(exist_ok=True)
+    (folder / "run.json").write_bytes(canonical(document))
+    (folder / "plan.json").write_bytes(canonical(document["plan"]))
+    for one in document["passes"]:
+        for block in one["blocks"]:
+            (folder / f"block-{one['index']:03}-{block['cap']}.json").write_bytes(canonical(block))
+    return folder

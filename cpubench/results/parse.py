@@ -69,7 +69,7 @@ def read(path: Path, most: int | None = None) -> bytes:
     try:
         _check_kind(path.stat())  # before opening, which does things to some devices
         # What became a pipe meanwhile would wait for a writer.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:  # noqa: PTH123
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
             status = os.fstat(file.fileno())
             _check_kind(status)
             if status.st_size > most:

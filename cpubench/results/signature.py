@@ -44,11 +44,11 @@ def signer(file: Path, signers: Path) -> str:
 
     UsageError where nobody of them did, or where the file was changed since.
     """
+    _read(signers)
     data, signature = _read(file), signature_of(file)
     if not signature.exists():
         raise located(file, UsageError("unsigned", f"is not signed: there is no {shown(signature.name, 60)} beside it"))
     made = _read(signature, MOST_BYTES)
-    _read(signers)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "signature")  # of the bytes that were read, whatever becomes of the file
         copy.write_bytes(made)
