@@ -15,7 +15,7 @@ from cpubench.bench.beside import check_export
 from cpubench.errors import UsageError
 from cpubench.host.cpulist import parse_cpulist
 from cpubench.host.facts import divisor
-from cpubench.measure.profiles import PROFILES
+from cpubench.measure.profiles import PROFILES, SAMPLE_NS
 from cpubench.results.gather import run_files
 from cpubench.results.load import load_run, validate
 from cpubench.results.log import check_log
@@ -94,9 +94,10 @@ def check_profile(_: Path, run: Run) -> list[str]:
     plan = run.plan
     if plan.cpubench != __version__:
         return [f"the rules of the profile: {_other(plan.cpubench)}"]
-    rules = PROFILES[plan.profile]
-    for name in ("samples", "min_passes", "max_passes", "target_ppm"):
-        told, wanted = getattr(plan, name), getattr(rules, name)
+    profile = PROFILES[plan.profile]
+    rules = {name: getattr(profile, name) for name in ("samples", "min_passes", "max_passes", "target_ppm")}
+    for name, wanted in (rules | {"sample_ns": SAMPLE_NS}).items():
+        told = getattr(plan, name)
         if told != wanted:
             raise UsageError("profile", f"is {told}, {plan.profile} has {wanted}", f"plan.{name}")
     return []

@@ -120,7 +120,8 @@ def harmless(folder: Path) -> list[int]:
     evil, plain, reference = (str(folder / f"{name}.json") for name in ("evil", "plain", "reference"))
     commands = [
         ["validate", evil], ["validate", evil, "--json"],
-        *(["score", *runs, "--reference", reference, *more] for runs in ([evil], [evil, plain]) for more in ([], ["--json"])),
+        *(["score", *runs, "--reference", reference, *more]
+          for runs in ([evil], [evil, plain]) for more in ([], ["--json"])),
         *(["compare", plain, evil, "--reference", reference, *more] for more in ([], ["--json"], ["--markdown"])),
         *(["export", evil, "--to", form, "-o", "-"] for form in ("csv", "pytest-benchmark")),
     ]  # fmt: skip

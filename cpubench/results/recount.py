@@ -26,12 +26,11 @@ def check_counts(run: r.Run) -> None:
 
 def _check_block(block: r.Block, plan: r.Plan, place: str) -> None:
     _check_orders(block, plan, place)
-    if len(block.cells) != len(plan.variants):
-        text = f"{len(block.cells)} cells of {len(plan.variants)} variants that are planned"
+    if [cell.key for cell in block.cells] != [variant.key for variant in plan.variants]:
+        text = f"{len(block.cells)} cells, which are not those of the {len(plan.variants)} planned variants in order"
         raise UsageError("cells", text, f"{place}.cells")
-    planned = {variant.key: variant for variant in plan.variants}
-    for at, cell in enumerate(block.cells):
-        _check_cell(cell, planned[cell.key], plan, f"{place}.cells[{at}]")
+    for at, (cell, variant) in enumerate(zip(block.cells, plan.variants, strict=True)):
+        _check_cell(cell, variant, plan, f"{place}.cells[{at}]")
     _check_times(block, f"{place}.times")
 
 
@@ -52,7 +51,7 @@ def _check_cell(cell: r.Cell, variant: r.Variant, plan: r.Plan, place: str) -> N
         raise UsageError("rounds", text, f"{place}.samples.round")
     _check_batches(samples.ops, variant, copies, f"{place}.samples.ops")
     _check_batches(cell.copy_ops, variant, 1, f"{place}.copy_ops")
-    if cell.obtained.get("cpus", variant.groups) != variant.groups:
+    if cell.obtained.get("cpus") != variant.groups:
         raise UsageError("cpu", "are not the CPUs of the plan", f"{place}.obtained.cpus")
     if "latency" in variant.flags:  # its time is that between stamps, not of the batch
         return
@@ -68,7 +67,7 @@ def _check_batches(ops: list[int], variant: r.Variant, copies: int, place: str) 
     batch = variant.ops
     for at, done in enumerate(ops):
         one = place.endswith("samples.ops") and not variant.window_ns
-        if batch and (done % batch or (one and done != batch * copies)):
+        if done and (not batch or done % batch or (one and done != batch * copies)):
             raise UsageError("ops", f"{done} operations of {copies} copies in batches of {batch}", f"{place}[{at}]")
 
 

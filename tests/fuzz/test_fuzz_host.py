@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from host import trees
 from hypothesis import given
 from hypothesis import strategies as st
-from host import trees
 from many import many
 
 from cpubench.host.checks import checks
@@ -28,7 +28,8 @@ MACHINES = {
     "old": lambda root: trees.cpus(root, [(0, "L3", (0,)), (0, "L3", (1,))], old_names=True),
     "arm": lambda root: trees.arm_cpuinfo(trees.epyc(root), ("0x41", "0xd4f"), ("0x41", "0xd40")),
 }
-V1 = [("/sys/fs/cgroup/cpu,cpuacct", "/", "cgroup", "rw,cpu,cpuacct"), ("/sys/fs/cgroup/memory", "/", "cgroup", "rw,memory"),
+V1 = [("/sys/fs/cgroup/cpu,cpuacct", "/", "cgroup", "rw,cpu,cpuacct"),
+      ("/sys/fs/cgroup/memory", "/", "cgroup", "rw,memory"),
       ("/sys/fs/cgroup/unified", "/", "cgroup2", "rw")]  # fmt: skip
 MORE = {
     "etc/machine-id": "0123456789abcdef0123456789abcdef",
@@ -46,16 +47,12 @@ MORE = {
     "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "9223372036854771712",
 }
 # What a file may say instead: bytes, numbers that are none, lists of CPUs that are none, and words of other files.
-WORDS = ["0", "-1", "0-3", "3-0", "0-7:2/4", "0-999999", "99999999999999999999", "max", "max 100000", "1.5", "0x41", "NaN",
-         "1e999", "32K", "(null)", "[always] madvise", "\0\0", "\x1b[2J", "\udcff", "kB", ":", "\t", " ", "\n", "/", "../..",
-         "cpu", "-", ",", "Mems_allowed_list:", "Cpus_allowed_list:", "processor\t: 0", "\u0663"]  # fmt: skip
-TEXTS = st.one_of(
-    st.binary(max_size=300),
-    st.lists(st.sampled_from(WORDS), max_size=12).map(lambda parts: "".join(parts).encode("utf-8", "surrogateescape")),
-    st.lists(st.sampled_from(WORDS), max_size=12).map(
-        lambda parts: "\n".join(parts).encode("utf-8", "surrogateescape")
-    ),
-)
+WORDS = ["0", "-1", "0-3", "3-0", "0-7:2/4", "0-999999", "99999999999999999999", "max", "max 100000", "1.5", "0x41",
+         "NaN", "1e999", "32K", "(null)", "[always] madvise", "\0\0", "\x1b[2J", "\udcff", "kB", ":", "\t", " ", "\n",
+         "/", "../..", "cpu", "-", ",", "Mems_allowed_list:", "Cpus_allowed_list:", "processor\t: 0",
+         "\u0663"]  # fmt: skip
+PARTS = st.lists(st.sampled_from(WORDS), max_size=12)
+TEXTS = st.one_of(st.binary(max_size=300), *(PARTS.map(glue.join) for glue in ("", "\n")))
 CHANGE = st.one_of(TEXTS, st.sampled_from(["gone", "folder", "empty", "twice", "cut", "long"]))
 
 
@@ -78,6 +75,8 @@ def changed(root: Path, changes: dict[str, bytes | str]) -> Iterator[None]:
     for name, change in changes.items():
         file, old = root / name, before[name]
         made = {"empty": b"", "twice": old * 2, "cut": old[: len(old) // 2], "long": old * 300}.get(str(change), change)
+        if isinstance(made, str) and made not in ("gone", "folder"):
+            made = made.encode("utf-8", "surrogateescape")
         file.unlink()
         if made == "folder":
             file.mkdir()
