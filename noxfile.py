@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import time
 from pathlib import Path
 
 import nox
@@ -32,6 +34,17 @@ def tests(session: nox.Session) -> None:
     """The test suite, against the installed package; everything after ``--`` goes to pytest."""
     session.install("-q", ".", *group("tests"))
     session.run("pytest", *session.posargs)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Files and trees that were changed at random, for three minutes or as many as stand after ``--``."""
+    session.install("-q", ".", *group("tests"))
+    until = time.monotonic() + 60 * float(session.posargs[0] if session.posargs else 3)
+    seed = random.SystemRandom().randrange(2**32)
+    while time.monotonic() < until:  # each time other examples; the seed of one that failed is printed
+        session.run("pytest", "-q", "-x", f"--hypothesis-seed={seed}", "tests/fuzz", env={"CPUBENCH_EXAMPLES": "400"})
+        seed += 1
 
 
 @nox.session

@@ -5,7 +5,6 @@ A room's own commands are in ``cpubench/commands/NAME.py``, as ``command``, and 
 
 from __future__ import annotations
 
-import json
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -28,7 +27,9 @@ as_json = click.option(
 
 def emit(document: Any) -> None:
     """Prints one JSON document on stdout."""
-    click.echo(json.dumps(document, indent=1))
+    from cpubench.report.output import as_text
+
+    click.echo(as_text(document))
 
 
 def native() -> Any:
@@ -73,25 +74,31 @@ def cli() -> None:
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of all orders.  [default: drawn]")
 @click.option("--ab", type=FOLDER, metavar="PREFIX", help="Take turns with the cpubench installed there, and compare.")
 @click.option("--ab-set", multiple=True, metavar="NAME=VALUE", help="Environment variable of the other side alone.")
+@click.option("--sign", type=FOLDER, metavar="KEY", help="Sign run.json with this key of SSH.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where the result is not publishable.")
 @as_json
 def run(
     profile: str | None, families: str | None, copies: str | None, cpus: str | None, workdir: Path | None,
     out: Path | None, resume: Path | None, budget: str | None, seed: int | None, ab: Path | None,
-    ab_set: tuple[str, ...], strict: bool, json_: bool,
+    ab_set: tuple[str, ...], sign: Path | None, strict: bool, json_: bool,
 ) -> int:  # fmt: skip
     """Measure this host: one folder with the run file and all evidence."""
     native()
-    from cpubench.finish import naming, show, unfinished
+    from cpubench.finish import naming, show, signed, unfinished
     from cpubench.measure import runner
     from cpubench.measure.draft import Options, cpus_of, names_of
     from cpubench.measure.profiles import nanoseconds
     from cpubench.measure.sides import settings_of
     from cpubench.report.progress import progress
+    from cpubench.results.signature import check_key
 
     fixed = (profile, families, copies, cpus, out, budget, seed, ab, ab_set or None)
     if resume is not None and any(value is not None for value in fixed):
-        raise UsageError("usage", "the plan of the run stays as it is: only --workdir may be given too", "--resume")
+        raise UsageError(
+            "usage", "the plan of the run stays as it is: only --workdir and --sign may be given too", "--resume"
+        )
+    if sign is not None:
+        check_key(sign)  # before anything is measured
     try:
         if resume is not None:
             folder = runner.resume(resume, progress(sys.stderr), workdir)
@@ -102,9 +109,10 @@ def run(
             )  # fmt: skip
             folder = runner.run(options, progress(sys.stderr))
     except Unfinished as error:
-        unfinished(error)
+        unfinished(error, sign)
         raise
     with naming(folder):
+        signed(folder, sign)
         publishable = show(folder, json_)
     return 3 if strict and not publishable else 0
 
@@ -195,34 +203,18 @@ def compare(
 
 @cli.command()
 @click.argument("path", metavar="RUN", type=FOLDER)
-@as_json
-def validate(path: Path, json_: bool) -> None:
-    """Check a run: form, hashes, and that plan, blocks and pytest-benchmark.json beside it agree."""
-    from cpubench.analysis.flags import check_set_aside
-    from cpubench.bench.beside import check_export
-    from cpubench.results.load import validate as validate_run
-
-    found = validate_run(path, check_export, judges=(check_set_aside,))
-    if json_:
-        emit(found)
-    else:
-        click.echo(f"{found['file']}: valid: {found['passes']} passes, {found['variants']} variants")
-
-
-@cli.command()
-@click.argument("path", metavar="RUN", type=FOLDER)
 @click.option("--to", "form", required=True, type=click.Choice(["pytest-benchmark", "csv"]))
 @click.option("-o", "--output", required=True, type=FOLDER, help="File to write; - for stdout.")
 @as_json
 def export(path: Path, form: str, output: Path, json_: bool) -> None:
     """Write a run in another form."""
     from cpubench.bench.export import to_csv, to_pytest_benchmark
-    from cpubench.report.output import check_output, write_output
+    from cpubench.report.output import as_text, check_output, write_output
     from cpubench.results.load import load_run
 
     check_output(output, json_)
     loaded = load_run(path)
-    write_output(output, to_csv(loaded) if form == "csv" else json.dumps(to_pytest_benchmark(loaded), indent=1) + "\n")
+    write_output(output, to_csv(loaded) if form == "csv" else as_text(to_pytest_benchmark(loaded)) + "\n")
     if json_:
         emit({"file": str(output), "form": form})
 
@@ -236,13 +228,13 @@ def export(path: Path, form: str, output: Path, json_: bool) -> None:
 def reference(path: Path, output: Path, name: str, description: str, json_: bool) -> None:
     """Make a reference of a run: the scale on which others are 1000 when equal to it."""
     from cpubench.analysis.reference import load_reference, make_reference
-    from cpubench.report.output import check_output, write_output
+    from cpubench.report.output import as_text, check_output, write_output
     from cpubench.results.load import load_run
 
     check_output(output, json_)
     loaded, shipped = load_run(path), load_reference()
     wanted = shipped["variants"] if shipped["suite"] == loaded.plan.suite else ()
     document = make_reference(loaded, name, description, wanted)
-    write_output(output, json.dumps(document, indent=1) + "\n")
+    write_output(output, as_text(document) + "\n")
     if json_:
         emit({"file": str(output), "name": name, "variants": len(document["variants"])})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,9 +14,11 @@ from cpubench.bench.export import to_pytest_benchmark
 from cpubench.errors import Unfinished, UsageError
 from cpubench.measure.folder import write_json
 from cpubench.measure.sides import TURNS
+from cpubench.report.output import as_text
 from cpubench.report.terminal import show_score
 from cpubench.results.load import load_run
 from cpubench.results.records import Run
+from cpubench.results.signature import sign
 from cpubench.versus import compared, tell
 
 Json = dict[str, Any]
@@ -44,12 +45,21 @@ def finished(folder: Path) -> tuple[Run, Json]:
     return run, score(run, load_reference())
 
 
-def unfinished(error: Unfinished) -> None:
-    """Nothing; the folder of a run that ended early gets its pytest-benchmark file, if there are passes to be in it."""
+def unfinished(error: Unfinished, key: Path | None = None) -> None:
+    """Nothing; the folder of a run that ended early gets its pytest-benchmark file and its signature, if there are
+    passes to be in it."""
     if error.passes:
         with suppress(UsageError), naming(error.folder):  # such as a full disk: how the run ended is the thing to say
+            signed(error.folder, key)
             for folder in folders(error.folder):
                 write_json(folder / "pytest-benchmark.json", to_pytest_benchmark(load_run(folder)))
+
+
+def signed(folder: Path, key: Path | None) -> None:
+    """Nothing; signs the run of a folder, or those of its two sides, where there is a key."""
+    if key is not None:
+        for one in folders(folder):
+            sign(one / "run.json", key)
 
 
 def folders(folder: Path) -> list[Path]:
@@ -64,7 +74,7 @@ def show(folder: Path, json_: bool) -> bool:
     publishable = all(document["publishable"] for document in documents)
     if len(made) == 1:
         if json_:
-            print(json.dumps(documents[0], indent=1))
+            print(as_text(documents[0]))
         else:
             show_score(made[0][2], sys.stdout)
     else:
@@ -72,7 +82,7 @@ def show(folder: Path, json_: bool) -> bool:
         if json_:
             sides = dict(zip("ab", documents, strict=True))
             whole = {"run": str(folder), "publishable": publishable, "sides": sides, "compare": compared_sides}
-            print(json.dumps(whole, indent=1))
+            print(as_text(whole))
         else:
             tell(compared_sides, json_=False, markdown=False)
     if not json_:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from cpubench.analysis.members import Member, member
 from cpubench.analysis.reference import load_reference
 from cpubench.analysis.scenarios import Scenario, load_scenarios, pick
 from cpubench.errors import UsageError
+from cpubench.report.output import as_text
 from cpubench.results.gather import run_files
 from cpubench.results.load import load_run
 from cpubench.results.parse import located, shown
@@ -34,7 +34,7 @@ def tell(document: Json, json_: bool, markdown: bool) -> int:
     if json_ and markdown:
         raise UsageError("usage", "stdout holds one document: --json or --markdown", "--markdown")
     if json_:
-        print(json.dumps(document, indent=1))
+        print(as_text(document))
     elif markdown:
         from cpubench.report.markdown import as_markdown
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from cpubench.analysis.widths import headline_half_width
+from cpubench.measure.plan import stop
 from cpubench.results import records as r
-from cpubench.results.files import sealed
+from cpubench.results.files import canonical, sealed
+from cpubench.results.orders import orders
 
 # kernel -> (family, params, scored, ns per operation on the made-up machine, copies' layout)
 KERNELS: dict[str, tuple[str, list[tuple[str, bool, float]]]] = {
@@ -82,13 +86,12 @@ def true_ns(variant: r.Variant) -> float:
 
 def made_cell(variant: r.Variant, samples: int, factor: float) -> dict[str, Any]:
     """``factor`` multiplies the time of an operation."""
-    ops = max(1, round(SAMPLE_NS / (true_ns(variant) * factor)))
-    # One operation more or less is the step of ops; the time carries the exact factor, so that truth is exact.
+    ops = variant.ops or max(1, round(SAMPLE_NS / true_ns(variant)))  # one batch; its time carries the factor
     exact = round(ops * true_ns(variant) * factor)
     elapsed = exact * len(variant.groups)
     columns = {name: [0] * samples for name in msgspec.structs.asdict(_EMPTY)}
     columns |= {
-        "round": list(range(samples)), "wall_ns": [SAMPLE_NS] * samples, "ops": [ops * len(variant.groups)] * samples,
+        "round": list(range(samples)), "wall_ns": [exact] * samples, "ops": [ops * len(variant.groups)] * samples,
         "elapsed_ns": [elapsed] * samples, "cpu_ns": [elapsed] * samples, "overlap_ppm": [1_000_000] * samples,
     }  # fmt: skip
     return {
@@ -97,6 +100,13 @@ def made_cell(variant: r.Variant, samples: int, factor: float) -> dict[str, Any]
         "copy_ops": [ops * samples] * len(variant.groups),
         "copy_elapsed_ns": [exact * samples] * len(variant.groups),
     }  # fmt: skip
+
+
+def made_times(cells: list[dict[str, Any]]) -> dict[str, int]:
+    """The times of a block that took a second beside its samples."""
+    timed_ns = sum(sum(cell["samples"]["wall_ns"]) for cell in cells)
+    return {"start_utc_ns": 1, "ready_ns": 1, "prepare_ns": 1, "rounds_ns": timed_ns + 10**9, "timed_ns": timed_ns,
+            "hook_ns": 0, "clock_read_ns": 30}  # fmt: skip
 
 
 _EMPTY = r.Samples(**{name: [] for name in r.Samples.__struct_fields__})
@@ -139,20 +149,38 @@ def made_run(
     blocks = []
     for index in range(passes):
         shared = rng.gauss(0, noise / math.sqrt(2)) + moment.gauss(0, moments[1])
-        order = list(range(len(variants)))
         cells = [
             made_cell(v, samples, slower * factor(v) * math.exp(shared + rng.gauss(0, noise / math.sqrt(2))))
             for v in variants
         ]
         blocks.append(sealed({
             "schema": "cpubench.block/1", "plan_id": the_plan.id, "index": index, "cap": "as-is",
-            "times": {"start_utc_ns": 1, "ready_ns": 1, "prepare_ns": 1, "rounds_ns": 10**9, "timed_ns": 9 * 10**8,
-                      "hook_ns": 0, "clock_read_ns": 30},
-            "environment": environment(index), "rounds": [order] * samples, "cells": cells, "windows": [],
+            "times": made_times(cells), "environment": environment(index), "cells": cells, "windows": [],
+            "rounds": orders(msgspec.to_builtins(the_plan), index, "as-is"),
         }))  # fmt: skip
     return sealed({
         "schema": "cpubench.run/1", "plan": msgspec.to_builtins(the_plan),
-        "host": {"hostname": "made", "cpu_model": "made CPU"},
+        "host": {"hostname": "made", "cpu_model": "made CPU", "id": the_plan.host_id},
         "imported": {"numpy": "2"}, "passes": [{"index": b["index"], "blocks": [b]} for b in blocks],
         "stopped": {"by": "target", "passes": passes, "half_width_ppm": 20_000}, "notes": [],
     })  # fmt: skip
+
+
+def truthful(document: dict[str, Any], by: str | None = None) -> dict[str, Any]:
+    """The document with the half-width that its blocks have, and an end that its plan gives it; sealed."""
+    run = msgspec.convert(document, r.Run)
+    width = headline_half_width(run.plan, [one.blocks[0] for one in run.passes])
+    by = by or stop(run.plan, len(run.passes), width, 0, 0) or "interrupted"
+    ppm = None if width is None else round(width * 1e6)
+    return sealed(document | {"stopped": {"by": by, "passes": len(run.passes), "half_width_ppm": ppm}})
+
+
+def written(folder: Path, document: dict[str, Any]) -> Path:
+    """A run folder with the files that hold the document and its parts."""
+    folder.mkdir(exist_ok=True)
+    (folder / "run.json").write_bytes(canonical(document))
+    (folder / "plan.json").write_bytes(canonical(document["plan"]))
+    for one in document["passes"]:
+        for block in one["blocks"]:
+            (folder / f"block-{one['index']:03}-{block['cap']}.json").write_bytes(canonical(block))
+    return folder

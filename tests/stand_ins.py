@@ -8,6 +8,7 @@ import msgspec
 
 from cpubench.entry import main
 from cpubench.results.files import sealed
+from cpubench.results.orders import orders
 from cpubench.results.records import Plan
 
 TIMES = {"start_utc_ns": 1, "ready_ns": 10**9, "prepare_ns": 10**9, "rounds_ns": 10**9, "timed_ns": 1, "hook_ns": 0,
@@ -38,11 +39,11 @@ class Children:
 
 
 def block(plan, index):
-    order = list(range(len(plan.variants)))
+    cells = [made.made_cell(variant, plan.samples, 1.0) for variant in plan.variants]
     return sealed({
-        "schema": "cpubench.block/1", "plan_id": plan.id, "index": index, "cap": "as-is", "times": TIMES,
-        "environment": {}, "rounds": [order] * plan.samples, "windows": [],
-        "cells": [made.made_cell(variant, plan.samples, 1.0) for variant in plan.variants],
+        "schema": "cpubench.block/1", "plan_id": plan.id, "index": index, "cap": "as-is",
+        "times": TIMES | {"timed_ns": made.made_times(cells)["timed_ns"]}, "environment": {}, "windows": [],
+        "rounds": orders(msgspec.to_builtins(plan), index, "as-is"), "cells": cells,
     })  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from cpubench.analysis.cells import ns_per_op, ops_per_s
 from cpubench.bench.clock import CLOCK_NAME
 from cpubench.bench.facts import facts_of_run, facts_of_variant, machine_info
 from cpubench.bench.replay import Row, cells_at, default_cap, failure, rows_planned, seconds_per_op
+from cpubench.results.parse import shown
 
 if TYPE_CHECKING:
     from cpubench.results.records import Cell, Run, Variant
@@ -85,5 +86,6 @@ def to_csv(run: Run) -> str:
 
 
 def _text(text: str) -> str:
-    """The text, made harmless for spreadsheets: a vendor's run must not start a formula in them."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    """The text, made harmless for terminals and spreadsheets: a vendor's run must not start a formula in them."""
+    safe = shown(text, 2000)
+    return f"'{safe}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else safe

@@ -7,7 +7,6 @@ It imports the extension and the standard library only: numpy would start thread
 from __future__ import annotations
 
 import os
-import random
 import sys
 import time
 from pathlib import Path
@@ -20,22 +19,12 @@ from cpubench.measure import copies as pool
 from cpubench.measure import programs
 from cpubench.measure.inside import serve
 from cpubench.results.files import sealed
+from cpubench.results.orders import orders
 
 SUMS = ("ops", "elapsed_ns", "hook_ns", "cpu_ns", "run_delay_ns", "nvcsw", "nivcsw", "minflt", "majflt")
 # A kernel without CONFIG_SCHED_INFO, or no /proc, has no such file; the copies then read 0.
 RUN_DELAY_TOLD = os.access("/proc/self/schedstat", os.R_OK)
 COLUMNS = ("round", "wall_ns", *SUMS, "moved", "overlap_ppm", "cpu_first", "cpu_last")
-
-
-def orders(plan: dict[str, Any], index: int, cap: str) -> list[list[int]]:
-    """The variants' order in each round, as indexes into the plan; those that leave state behind come last."""
-    rng = random.Random(f"{plan['seed']}:{index}:{cap}")
-    rounds = []
-    for _ in range(plan["samples"]):
-        order = list(range(len(plan["variants"])))
-        rng.shuffle(order)
-        rounds.append(sorted(order, key=lambda i: "isolate" in plan["variants"][i]["flags"]))
-    return rounds
 
 
 def times(plan: dict[str, Any], variant: dict[str, Any], window_ns: int = 0) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from cpubench.measure.sides import CAP, Side
 from cpubench.results.files import sealed
 from cpubench.results.load import load_block
 from cpubench.results.records import Block, Plan
+from cpubench.results.signature import signature_of
 
 GIVE_UP = 3  # blocks in a row that failed as a whole
 
@@ -153,6 +154,7 @@ def write_run(state: State, side: Side, by: str) -> None:
         counts, *others = [msgspec.json.decode(file.read_bytes()) for file in files]
         passes.append({"index": index, "blocks": [counts], "set_aside": others})
     width = None if state.half_width is None else round(state.half_width * 1e6)
+    signature_of(side.folder / "run.json").unlink(missing_ok=True)  # of the file that this one takes the place of
     place.write_json(side.folder / "run.json", sealed({
         "schema": "cpubench.run/1", "plan": msgspec.to_builtins(side.plan), "host": state.facts,
         "imported": build.imported(), "passes": passes,

@@ -24,6 +24,7 @@ from cpubench.measure.passes import State, Tell, measure_passes
 from cpubench.measure.sides import TURNS, Side, resumed_sides, turns_document, two_sides
 from cpubench.results.load import load_plan
 from cpubench.results.records import Plan
+from cpubench.results.signature import signature_of
 
 
 def run(options: Options, tell: Tell) -> Path:
@@ -74,6 +75,8 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None) -> Path:
         state.began_ns -= sum(map(sum, took_ns)) + sum(aside_ns)  # of the budget
         state.pass_ns = float(max(map(sum, zip(*took_ns, strict=False)), default=state.pass_ns))
         _warn(state, tell)
+        if any(signature_of(side.folder / "run.json").exists() for side in sides):
+            tell("warning: run.json is written anew, and its signature removed: --sign makes another", state)
         return measure_passes(state, workdir or state.folder, tell)
 
 

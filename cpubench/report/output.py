@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from cpubench.errors import UsageError
 from cpubench.results.files import write_atomic
+
+
+def as_text(document: Any) -> str:
+    """The document as JSON of plain ASCII, in which nothing is left that a terminal would act on."""
+    return json.dumps(document, indent=1).replace("\x7f", "\\u007f")  # DEL is the one that JSON need not escape
 
 
 def check_output(output: Path, json_: bool) -> None:

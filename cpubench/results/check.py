@@ -15,6 +15,7 @@ from cpubench.errors import UsageError
 from cpubench.results import records as r
 from cpubench.results.files import content_hash
 from cpubench.results.names import row_name
+from cpubench.results.parse import check_depth
 
 _COLUMNS = r.Samples.__struct_fields__
 # Empty where several copies ran; where the kernel does not tell.
@@ -89,6 +90,7 @@ def check_cores(run: r.Run) -> None:
 def check_run(run: r.Run) -> None:
     """None if the passes belong to the plan, each is there once, and they are as many as the run stopped after."""
     check_plan(run.plan)
+    check_depth(run.host, "host")
     once((p.index for p in run.passes), lambda at: f"passes[{at}]", "pass")
     for number, the_pass in enumerate(run.passes):
         place = f"passes[{number}]"
@@ -121,6 +123,7 @@ def check_block(block: r.Block, plan: r.Plan | None = None, place: str = "") -> 
     once(((c.kernel, c.params, c.copies) for c in block.cells), lambda at: f"{within}cells[{at}]", "variant of a block")
     for at, cell in enumerate(block.cells):
         here = f"{within}cells[{at}]"
+        check_depth(cell.obtained, f"{here}.obtained")
         copies = None
         if planned is not None:
             copies = planned.get((cell.kernel, cell.params, cell.copies))

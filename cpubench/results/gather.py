@@ -16,7 +16,8 @@ def run_files(path: Path) -> list[Path]:
     """
     file = path / "run.json"
     try:
-        inside = [] if file.exists() or not path.is_dir() else sorted(one for one in path.iterdir() if one.is_dir())
+        own = file.exists() or (path / "plan.json").exists() or not path.is_dir()
+        inside = [] if own else sorted(one for one in path.iterdir() if one.is_dir())
         runs = [one for one in inside if (one / "run.json").exists() or (one / "plan.json").exists()]
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,48 +13,54 @@ from cpubench.errors import UsageError
 from cpubench.results.check import check_block, check_cores, check_plan, check_run, check_seal
 from cpubench.results.parse import located, parse, read, shown, uncollected
 from cpubench.results.records import Block, Plan, Run
+from cpubench.results.recount import check_counts
 
 T = TypeVar("T")
 Check = Callable[[Path, Run], None]  # raises UsageError where a file of the folder is not what the run says
 Judge = Callable[[Run], None]  # raises UsageError where the run holds what it may not
+Recheck = Callable[[Path, Run], list[str]]  # likewise with its file; what could not be checked, and why
 AGAIN = "-again.json"  # ends the name of the second measurement of a block: it counts, the first is set aside
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Nothing; a fault inside names the file, and one that is too large for this machine is refused as well."""
+    try:
+        with uncollected():
+            yield
+    except UsageError as fault:
+        raise located(file, fault) from None
+    except MemoryError:
+        raise located(file, UsageError("memory", "there is not enough memory here to read it")) from None
 
 
 def load_run(path: Path) -> Run:
     """The run of a folder or of a ``run.json``."""
     file = run_file(path)
-    try:
-        with uncollected():
-            document = parse(read(file))
-            run = typed(document, "cpubench.run/1", Run)
-            _check_seals(document)
-            check_run(run)
-            del document  # before the collector comes back and walks through its million lists
-    except UsageError as fault:
-        raise located(file, fault) from None
+    with reading(file):
+        document = parse(read(file))
+        run = typed(document, "cpubench.run/1", Run)
+        _check_seals(document)
+        check_run(run)
+        del document  # before the collector comes back and walks through its million lists
     return run
 
 
 def load_block(path: Path, plan: Plan | None = None) -> Block:
     """The block of a ``block-*.json``; given its plan, also checked against that."""
-    try:
-        with uncollected():
-            document = parse(read(path))
-            block = typed(document, "cpubench.block/1", Block)
-            check_seal(document)
-            check_block(block, plan)
-    except UsageError as fault:
-        raise located(path, fault) from None
+    with reading(path):
+        document = parse(read(path))
+        block = typed(document, "cpubench.block/1", Block)
+        check_seal(document)
+        check_block(block, plan)
     return block
 
 
 def load_plan(path: Path) -> Plan:
     """The plan of a ``plan.json``."""
-    try:
+    with reading(path):
         plan = typed(parse(read(path)), "cpubench.plan/1", Plan)
         check_plan(plan, "plan")
-    except UsageError as fault:
-        raise located(path, fault) from None
     return plan
 
 
@@ -78,20 +85,24 @@ def _load_all(folder: Path, plan: Plan | None = None) -> tuple[dict[str, Block],
     return dict(sorted(counting.items(), key=lambda item: (item[1].index, item[1].cap))), aside
 
 
-def validate(path: Path, *beside: Check, judges: Sequence[Judge] = ()) -> dict[str, Any]:
+def validate(
+    path: Path, *beside: Check, judges: Sequence[Judge] = (), rechecks: Sequence[Recheck] = ()
+) -> dict[str, Any]:
     """What a valid run holds, as numbers of passes, variants and blocks; a folder's other files must agree with it.
 
     ``beside`` checks those files of a folder that are made from the run in rooms above this one; ``judges`` know rules
-    of such rooms that a run must keep.
+    of such rooms that a run must keep, ``rechecks`` what they compute anew; ``unchecked`` is what they could not.
     """
     file = run_file(path)
     run = load_run(file)
-    try:
+    unchecked = []
+    with reading(file):
         check_cores(run)
+        check_counts(run)
         for judge in judges:
             judge(run)
-    except UsageError as fault:
-        raise located(file, fault) from None
+        for recheck in rechecks:
+            unchecked += recheck(file, run)
     blocks = [block for one in run.passes for block in one.blocks]
     if path.is_dir():
         for check in (_check_beside, *beside):
@@ -103,6 +114,7 @@ def validate(path: Path, *beside: Check, judges: Sequence[Judge] = ()) -> dict[s
         "variants": len(run.plan.variants),
         "blocks": len(blocks),
         "set_aside": sum(len(one.set_aside) for one in run.passes),
+        "unchecked": unchecked,
     }
 
 

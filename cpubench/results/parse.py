@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import os
 import re
 import stat
 from collections import Counter
@@ -22,12 +23,19 @@ from msgspec.json import Decoder
 from cpubench.errors import UsageError
 
 MAX_BYTES = 200_000_000  # four times the largest run that is planned for (256 CPUs, 60 passes: 50 MB)
-MAX_CONTAINERS = 5_000_000  # such a run has 1.3 million; two bytes of "[]" become 64 in memory
+MAX_CONTAINERS = 5_000_000  # such a run has 1.3 million
+# What a character of the text becomes in memory at most, in bytes (CPython 3.11): an object, a list, a value, a key.
+# Such a run comes to 0.4 GB, but 200 MB of the worst text would be ten times as much.
+_WEIGHTS = {b"{": 240, b"[": 72, b",": 64, b":": 160}
+MAX_MEMORY_BYTES = 1_500_000_000
+MAX_DEPTH = 20  # of what has no record; facts of a host are nested five deep
+_PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 LINE = 298  # a message stays on one line of a log
 
 # A C callable: a Python function here costs 0.1 us for each of 2.4 million numbers, and this one is faster than int().
 _int64 = Decoder(Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]).decode
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+')
+# An open string ends with the text: a search for the end of each would take hours in a hundred million quotes.
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[-+.\w]+', re.DOTALL)
 
 
 def shown(text: str, limit: int = LINE) -> str:
@@ -55,28 +63,40 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def read(path: Path) -> bytes:
-    """The bytes of a regular file of at most 200 MB."""
+def read(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a regular file of at most ``most``, which are 200 MB."""
+    most = MAX_BYTES if most is None else most
     try:
-        status = path.stat()  # before opening: opening a pipe would wait for a writer
-        if not stat.S_ISREG(status.st_mode):
-            raise UsageError("not_a_file", "is no regular file")
-        if status.st_size > MAX_BYTES:
-            raise UsageError("too_large", f"{status.st_size} bytes; at most {MAX_BYTES} are read")
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES)
+        _check_kind(path.stat())  # before opening, which does things to some devices
+        # What became a pipe meanwhile would wait for a writer.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as file:
+            status = os.fstat(file.fileno())
+            _check_kind(status)
+            if status.st_size > most:
+                raise UsageError("too_large", f"{status.st_size} bytes; at most {most} are read")
+            return file.read(most)
     except FileNotFoundError:
         raise UsageError("missing", "there is no such file") from None
     except (OSError, ValueError) as error:
         raise UsageError("unreadable", getattr(error, "strerror", None) or str(error)) from None
 
 
+def _check_kind(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError("not_a_file", "is no regular file")
+
+
 def parse(raw: bytes) -> dict[str, Any]:
     """The JSON object that ``raw`` holds."""
     if not raw.strip(b" \t\r\n"):
         raise UsageError("empty", "the file is empty")
+    packed = next((name for magic, name in _PACKED.items() if raw.startswith(magic)), None)
+    if packed:
+        raise UsageError("packed", f"is packed with {packed}: unpack it first")
     if raw.count(b"[") + raw.count(b"{") > MAX_CONTAINERS:
         raise UsageError("too_large", f"more than {MAX_CONTAINERS} lists and objects")
+    if sum(weight * raw.count(character) for character, weight in _WEIGHTS.items()) > MAX_MEMORY_BYTES:
+        raise UsageError("too_large", f"its values could take more than {MAX_MEMORY_BYTES / 1e9:g} GB of memory")
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -98,6 +118,17 @@ def parse(raw: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise UsageError("not_an_object", f"holds a JSON {type(document).__name__}, not an object")
     return document
+
+
+def check_depth(value: Any, place: str) -> None:
+    """None if no list or object in ``value`` is nested more than 20 deep: what prints it calls itself at each level."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [one for one in level if isinstance(one, dict | list)]
+        if not level:
+            return
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+    raise UsageError("nested", f"is nested more than {MAX_DEPTH} deep", place)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,20 +15,22 @@ from cpubench.results.names import row_key, row_name
 Copies = Literal["1", "cores", "cpus"]
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(gt=0)]
-Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$(?!\n)")]
+# Our own words, which other tools print as they are (pytest-benchmark compare): no control character, no other script.
+Name = Annotated[str, Meta(pattern="^[ -~]{0,120}$(?!\n)")]
 
 
 class Variant(Struct, frozen=True, kw_only=True):
     """A kernel with its parameters and copies, as it was planned."""
 
-    kernel: str
-    family: str
-    params: str  # the label, "rss=384M"; "" for a kernel without parameters
+    kernel: Name
+    family: Name
+    params: Name  # the label, "rss=384M"; "" for a kernel without parameters
     copies: Copies
     scored: bool
     version: Positive  # of the kernel; different versions are never compared
-    unit: str  # what one operation is, "round trip"
-    flags: list[str]  # of the kernel: "blocking", "group", "pair", "parent", "files", ..
+    unit: Name  # what one operation is, "round trip"
+    flags: list[Name]  # of the kernel: "blocking", "group", "pair", "parent", "files", ..
     index: Count  # of the parameter in the kernel's own list
     value: Count  # the parameter, resolved on this host: bytes, ns or a count
     groups: list[list[Count]]  # the logical CPUs of each copy, the one it runs on first
@@ -49,7 +51,7 @@ class Variant(Struct, frozen=True, kw_only=True):
 class Missing(Struct, frozen=True):
     """A row that cannot be measured, with its reason."""
 
-    variant: str
+    variant: Name
     reason: str
     scored: bool = False  # a reference is not made without it
 
@@ -86,7 +88,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     cpus: list[Count]
     divisor: Divisor
     llc_bytes: int | None
-    caps: list[str]
+    caps: list[Name]
     variants: list[Variant]
     skipped: list[Missing]
     windows: list[Window]
@@ -98,7 +100,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 class Window(Struct, frozen=True, kw_only=True):
     """A contiguous all-copies measurement of one family, after its variants ran unmeasured for ``settle_ns``."""
 
-    family: str
+    family: Name
     settle_ns: Count
     length_ns: Positive
 
@@ -126,8 +128,8 @@ class Samples(Struct, frozen=True, kw_only=True):
 class Cell(Struct, frozen=True, kw_only=True):
     """What one block measured of one variant. A cell's rate is the sum over its copies of ops / elapsed."""
 
-    kernel: str
-    params: str
+    kernel: Name
+    params: Name
     copies: Copies
     obtained: dict[str, Any]  # placement, page size, file system, checksum, ..: what was really had
     samples: Samples
@@ -142,8 +144,8 @@ class Cell(Struct, frozen=True, kw_only=True):
 
 
 class WindowCell(Struct, frozen=True, kw_only=True):
-    kernel: str
-    params: str
+    kernel: Name
+    params: Name
     t0_ns: Count
     t1_ns: Count
     copy_ops: list[Count]
@@ -152,7 +154,7 @@ class WindowCell(Struct, frozen=True, kw_only=True):
 
 
 class WindowResult(Struct, frozen=True, kw_only=True):
-    family: str
+    family: Name
     t0_ns: Count
     t1_ns: Count
     cells: list[WindowCell]

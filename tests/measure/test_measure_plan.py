@@ -6,7 +6,7 @@ import pytest
 
 from cpubench.errors import UsageError
 from cpubench.measure import plan as planning
-from cpubench.measure.block import orders
+from cpubench.results.orders import orders
 from cpubench.results.records import Missing, Plan
 
 S = 10**9

@@ -79,7 +79,8 @@ def test_long_names_fold_and_numbers_stay_whole() -> None:
 
 
 def test_text_from_files_cannot_act_on_the_terminal() -> None:
-    doc = scored(skipped=[Missing(f"io{EVIL}@1", EVIL)])
+    doc = scored(skipped=[Missing("io@1", EVIL)])
+    doc["variants"][0]["name"] = EVIL
     doc["notes"].append({"code": EVIL, "text": EVIL, "where": EVIL})
     doc["families"][EVIL] = doc["families"].pop("lock")
     doc["reference"] = EVIL

@@ -65,7 +65,7 @@ STRUCTURE: dict[str, tuple[Change, str, str]] = {
     ),
     "variant not planned": (lambda d: cell(d).update(params="rss=9M"), "variant", "passes[3].blocks[0].cells[2]"),
     "variant twice in a block": (lambda d: block(d)["cells"].append(cell(d)), "twice", "passes[3].blocks[0].cells[17]"),
-    "round of unknown variants": (lambda d: block(d)["rounds"][1].append(99), "variant", "blocks[0].rounds[0]"),
+    "round of unknown variants": (lambda d: block(d)["rounds"][1].append(99), "variant", "blocks[0].rounds[1]"),
     "block of another plan": (lambda d: block(d).update(plan_id="x"), "plan_id", "passes[3].blocks[0]"),
     "block at another cap": (lambda d: block(d).update(cap="9W"), "cap", "passes[3].blocks[0]"),
     "pass twice": (lambda d: d["passes"].append(d["passes"][0]), "twice", "passes[5]"),

@@ -1,0 +1,38 @@
+"""``cpubench validate``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cpubench.cli import FOLDER, as_json, emit
+
+
+@click.command()
+@click.argument("path", metavar="RUN", type=FOLDER)
+@click.option("--signers", type=FOLDER, metavar="FILE", help="Who may have signed it, as ssh-keygen(1) lists them.")
+@as_json
+def command(path: Path, signers: Path | None, json_: bool) -> None:
+    """Check a run, or each of a folder: form, hashes, signature, and that all that it says agrees.
+
+    What can be is computed anew: sums, orders, half-width and stop of the run, and all in the files beside it.
+    """
+    from cpubench.recheck import validated
+
+    found = validated(path, signers)
+    if json_:
+        emit(found)
+    else:
+        for one in found.get("runs", [found]):
+            click.echo(_sentence(one))
+
+
+def _sentence(found: Mapping[str, Any]) -> str:
+    from cpubench.results.parse import shown
+
+    by = f", signed by {shown(found['signed_by'], 80)}" if found["signed_by"] else ""
+    text = f"{shown(found['file'], 200)}: valid: {found['passes']} passes, {found['variants']} variants{by}"
+    return "\n".join([text, *(f"  not checked: {shown(why, 200)}" for why in found["unchecked"])])

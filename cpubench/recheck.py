@@ -1,0 +1,158 @@
+"""Validation of runs: what follows from the rest of a file, or stands in the files beside it, is computed anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cpubench import __version__
+from cpubench.analysis.cells import blocks_at
+from cpubench.analysis.flags import check_set_aside
+from cpubench.analysis.reference import BASE_CAP
+from cpubench.analysis.widths import headline_half_width
+from cpubench.bench.beside import check_export
+from cpubench.errors import UsageError
+from cpubench.host.cpulist import parse_cpulist
+from cpubench.host.facts import divisor
+from cpubench.measure.profiles import PROFILES, SAMPLE_NS
+from cpubench.results.gather import run_files
+from cpubench.results.load import load_run, validate
+from cpubench.results.log import check_log
+from cpubench.results.parse import shown
+from cpubench.results.records import Block, Run
+from cpubench.results.signature import signature_of, signer
+
+Json = dict[str, Any]
+CLOSE = 1e-6  # relative: another numpy, or another processor, may end in other digits
+
+
+def validated(path: Path, signers: Path | None = None) -> Json:
+    """What the valid run of a path holds, or the valid runs of a folder of runs; UsageError with the first fault.
+
+    Where there are ``signers``, each run must be signed by one of them.
+    """
+    files = run_files(path)
+    if files in ([path], [path / "run.json"]):
+        return _validated(path, files[0], signers)
+    return {"valid": True, "runs": [_validated(file.parent, file, signers) for file in files]}
+
+
+def _validated(path: Path, file: Path, signers: Path | None) -> Json:
+    by = None if signers is None else signer(file, signers)  # first: it tells most, and all else may be forged
+    rechecks = (check_host, check_profile, check_stop)
+    found = validate(path, check_export, check_log, judges=(check_set_aside,), rechecks=rechecks)
+    if signers is None and signature_of(file).exists():
+        found["unchecked"].append("the signature: give --signers FILE to know who made it")
+    return found | {"signed_by": by}
+
+
+def check_host(_: Path, run: Run) -> list[str]:
+    """Nothing unchecked but where the host's id is from; UsageError where its facts are not those of the plan."""
+    host, plan = run.host, run.plan
+    known = host.get("id") or "unknown"
+    if known != plan.host_id:
+        text = f"is {shown(str(known), 20)}, the plan was made on {shown(plan.host_id, 20)}: another host's facts"
+        raise UsageError("host", text, "host.id")
+    if "llc_bytes" in host and host["llc_bytes"] != plan.llc_bytes:
+        text = f"is {shown(str(host['llc_bytes']), 20)}, in the plan {plan.llc_bytes}"
+        raise UsageError("host", text, "host.llc_bytes")
+    _check_allowed(host, plan.cpus)
+    _check_divisor(run)
+    return ["the facts of the host beyond the plan: its id also hashes a machine-id, which is not stored"]
+
+
+def _check_allowed(host: Mapping[str, Any], cpus: list[int]) -> None:
+    told = host.get("cpus_allowed")
+    if not isinstance(told, str):
+        return
+    try:
+        allowed = set(parse_cpulist(told))
+    except ValueError:
+        raise UsageError("host", "is no list of CPUs", "host.cpus_allowed") from None
+    strange = sorted(set(cpus) - allowed)
+    if strange:
+        text = f"CPU {strange[0]} of the plan is not allowed on the host ({shown(told, 60)})"
+        raise UsageError("host", text, "host.cpus_allowed")
+
+
+def _check_divisor(run: Run) -> None:
+    """None if the rates are divided by what this host's facts say, where they tell its cores."""
+    listed, quota, cpus = run.host.get("cores"), run.host.get("quota_cpus"), set(run.plan.cpus)
+    cores = [core for core in listed if isinstance(core, list)] if isinstance(listed, list) else []
+    used = [core for core in cores if any(isinstance(cpu, int) and cpu in cpus for cpu in core)]
+    if not used or isinstance(quota, bool) or not isinstance(quota, int | float | None):
+        return
+    kind, n = divisor({"quota_cpus": quota, "virtual": run.host.get("virtual")}, len(used))
+    had = run.plan.divisor
+    if (kind, n) != (had.kind, had.n):
+        raise UsageError("divisor", f"is {had.n:g} {had.kind}; the host's facts say {n:g} {kind}", "plan.divisor")
+
+
+def check_profile(_: Path, run: Run) -> list[str]:
+    """Nothing unchecked, but of another version; UsageError where a plan breaks the rules of its profile."""
+    plan = run.plan
+    if plan.cpubench != __version__:
+        return [f"the rules of the profile: {_other(plan.cpubench)}"]
+    profile = PROFILES[plan.profile]
+    rules = {name: getattr(profile, name) for name in ("samples", "min_passes", "max_passes", "target_ppm")}
+    for name, wanted in (rules | {"sample_ns": SAMPLE_NS}).items():
+        told = getattr(plan, name)
+        if told != wanted:
+            raise UsageError("profile", f"is {told}, {plan.profile} has {wanted}", f"plan.{name}")
+    return []
+
+
+def check_stop(file: Path, run: Run) -> list[str]:
+    """What could not be computed anew; UsageError where the run is not as wide as it says, or did not stop there."""
+    plan, stopped = run.plan, run.stopped
+    if plan.cpubench != __version__:
+        return [f"the half-width and the stop: {_other(plan.cpubench)}"]
+    blocks, other = blocks_at(run, BASE_CAP), None
+    if plan.side is not None:
+        other = _other_blocks(file, run)
+        if other is None:
+            return ["the half-width and the stop: they are of two sides, and the other is not beside it"]
+    widths = [headline_half_width(plan, some, other) if some else None for some in (blocks, _before(blocks, other))]
+    told, found = stopped.half_width_ppm, None if widths[0] is None else widths[0] * 1e6
+    same = told is found if told is None or found is None else abs(told - found) <= 1.5 + CLOSE * found
+    if not same:
+        text = f"is {told}; computed anew it is {None if found is None else round(found)}"
+        raise UsageError("half_width", text, "stopped.half_width_ppm")
+    _check_reason(run, len(blocks) if other is None else min(len(blocks), len(other)), found)
+    target = plan.target_ppm * (1 - CLOSE)
+    if widths[1] is not None and len(blocks) > plan.min_passes and widths[1] * 1e6 < target:
+        raise UsageError("stop", "the run had reached its target a pass before, and went on", "stopped")
+    return []
+
+
+def _check_reason(run: Run, passes: int, half_width_ppm: float | None) -> None:
+    plan, by = run.plan, run.stopped.by
+    narrow = half_width_ppm is not None and half_width_ppm <= plan.target_ppm * (1 + CLOSE)
+    could = {"target": narrow and passes >= plan.min_passes, "max": passes >= plan.max_passes,
+             "budget": plan.budget_ns > 0}.get(by, True)  # fmt: skip
+    if not could or passes > plan.max_passes:
+        raise UsageError("stop", f"a run of {passes} passes by this plan was not stopped by '{by}'", "stopped.by")
+
+
+def _before(blocks: list[Block], other: list[Block] | None) -> list[Block]:
+    """The blocks that there were a pass before the last one."""
+    return blocks[: (len(blocks) if other is None else min(len(blocks), len(other))) - 1]
+
+
+def _other_blocks(file: Path, run: Run) -> list[Block] | None:
+    """The blocks of the side that took turns with this one, from the folder beside; None where there is none."""
+    side = run.plan.side
+    label = "b" if side is not None and side.label == "a" else "a"
+    beside = file.absolute().parent.parent / label / "run.json"
+    if side is None or not beside.exists():
+        return None
+    there = load_run(beside)
+    if there.plan.side is None or (there.plan.side.pair, there.plan.side.label) != (side.pair, label):
+        raise UsageError("side", "the run beside it did not take turns with this one", "plan.side")
+    # Both were computed from the sides in their order, whose ratio is as wide either way.
+    return blocks_at(there, BASE_CAP)
+
+
+def _other(version: str) -> str:
+    return f"this is cpubench {__version__}, and the run was made by {shown(version, 20)}"
