@@ -57,7 +57,7 @@ def tell(document: Json, json_: bool, markdown: bool) -> int:
         more = f" and {len(slower) - 4} more" if len(slower) > 4 else ""
         print(f"cpubench: B is slower: {', '.join(slower[:4])}{more}", file=sys.stderr)
         if document["scope"] != "runs" and not document["pairing"]:  # by simulation: docs/coverage.md
-            text = "with fewer than three runs a side, identical hosts fail this in up to 22 % of comparisons"
+            text = "with fewer than three runs a side, identical hosts fail this in up to 15 % of comparisons"
             print(f"cpubench: {text}", file=sys.stderr)
     return 1 if slower else 0
 

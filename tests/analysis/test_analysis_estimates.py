@@ -51,7 +51,7 @@ def test_intervals_over_runs_cover_the_hosts(runs: int) -> None:
 
 def test_one_run_a_side_does_not_cover_the_hosts() -> None:
     """Why every sentence on one run says so."""
-    assert simulated.one_run_of_hosts(1, TRIALS) < 0.9
+    assert simulated.one_run_of_hosts(1, TRIALS) < 0.92
 
 
 @pytest.mark.parametrize("passes", simulated.PASSES)

@@ -88,7 +88,6 @@ def cell_with(variant: Variant, samples: int = 5, **columns: list[int]) -> Cell:
 @pytest.mark.parametrize(
     ("column", "below", "above", "flag"),
     [
-        ("nivcsw", 0, 1, Flag.PREEMPTED),
         ("run_delay_ns", 200_000, 200_001, Flag.PREEMPTED),
         ("moved", 0, 1, Flag.MIGRATED),
         ("majflt", 0, 1, Flag.FAULTED),
