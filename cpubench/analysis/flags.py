@@ -109,7 +109,7 @@ def sample_flags(variant: Variant, cell: Cell) -> dict[Flag, int]:
     """How many of a cell's samples have each flag, of those that some have."""
     samples, alone = cell.samples, _runs_alone(variant)
     # Of 520 quiet samples 27 % were switched out and waited for less: their time was that of the others (1.000).
-    delays = samples.run_delay_ns or [None] * len(samples.round)
+    delays: Sequence[int | None] = samples.run_delay_ns or [None] * len(samples.round)
     counts = {
         Flag.PREEMPTED: alone and sum(
             switched > 0 if delay is None else delay > WAITED * wall
