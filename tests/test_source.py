@@ -77,6 +77,7 @@ def test_imports_point_down():
     rooms = {
         "results": {"results", "errors"},
         "host": {"host", "errors"},
+        "power": {"power", "host", "errors", "_native"},
         "analysis": {"analysis", "results", "errors"},
         "power": {"power", "host", "results", "errors"},
         "report": {"report", "results", "errors"},
