@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cpubench.errors import UsageError
 from cpubench.power import program
-from cpubench.power.channel import WALL_MAX_W, Channel, Reading, now_ns
+from cpubench.power.channel import PERIOD_S, WALL_MAX_W, Channel, Reading, now_ns
 
 FIRST_LINE_S = 15.0  # a meter that is asked over a network starts slowly
 MOST_SKEW_S = 10.0  # between its clock and ours when a line arrives; more is no Unix time of now
@@ -51,9 +51,9 @@ class CommandMeter:
         self, name: str, command: str, clock: Callable[[], int] = now_ns, unix: Callable[[], float] = time.time,
         first_line_s: float = FIRST_LINE_S,
     ) -> None:  # fmt: skip
-        self.name, self.scope, self.period_s, self.flags = name, "wall", 0.1, set[str]()
+        self.name, self.scope, self.period_s, self.flags = name, "wall", PERIOD_S, set[str]()
         self.sockets: frozenset[int] | None = None
-        self._clock, self._unix, self._rest, self._waiting = clock, unix, b"", list[Line]()
+        self._clock, self._unix, self._rest, self._waiting = clock, unix, b"", list[Line | None]()
         if not command.strip() or "\0" in command:
             raise UsageError("meter_command", "no command: give cmd:COMMAND", "--meter")
         self._process = subprocess.Popen(
@@ -78,15 +78,12 @@ class CommandMeter:
                 raise UsageError("meter_command", f"printed nothing within {most_s:g} s", "--meter cmd")
             select.select([self._fd], [], [], left)
             lines, ended = self._drain()
-            for line in lines:
-                parsed = parse_line(line)
-                if parsed is None:
-                    said = repr(line[:60])[1:]
-                    raise UsageError("meter_command", f"printed {said}, not UNIX_TIME WATTS", "--meter cmd")
-                self._waiting.append(parsed)
+            self._waiting = [parse_line(line) for line in lines]
+            if self._waiting and self._waiting[0] is None:
+                raise UsageError("meter_command", f"printed {lines[0][:60]!r}, not UNIX_TIME WATTS", "--meter cmd")
             if ended and not self._waiting:
                 raise UsageError("meter_command", f"ended without a reading ({self._end()})", "--meter cmd")
-        last = self._waiting[-1]
+        last = [line for line in self._waiting if line is not None][-1]
         if abs(last.unix_s - self._unix()) > MOST_SKEW_S:
             off = last.unix_s - self._unix()
             raise UsageError("meter_command", f"its time is off by {off:.3g} s: Unix seconds are wanted", "--meter cmd")

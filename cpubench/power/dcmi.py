@@ -59,7 +59,7 @@ def find(root: Path) -> Found:
     """The BMC's channel where there are a device, the program and an answer."""
     node = next((name for name in NODES if (root / name).exists()), None)
     if node is None:
-        return Found(problems=[Problem("no_interface", f"/{NODES[0]}", hints.IPMI_MODULES)])
+        return Found(problems=[Problem("no_interface", f"/{NODES[0]}", hints.no_ipmi(root))])
     _, code, hint = _ask()
     if code:
         return Found(problems=[Problem(code, f"/{node}", hint)])

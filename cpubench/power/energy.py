@@ -17,6 +17,8 @@ SHORT_S = 1.0
 LOWEST_W = 1.0  # of a socket or machine that runs this program
 ASYMMETRY = 3.0
 REFRESHES = 30  # of a slow meter, that a window must hold
+ERRORS = {"permission", "masked", "vanished", "no_data", "timeout", "read_error", "garbage", "time_backwards",
+          "sentinel", "negative_step", "implausible_high"}  # fmt: skip
 SUMMED_OVER_SOCKETS = ("package", "soc", "grace", "module", "wall", "board")
 
 
@@ -107,7 +109,8 @@ def _unusable(
     if seconds < SHORTEST_S:
         return f"short: {seconds:.3g} s; less than {SHORTEST_S} s cannot be measured"
     if covered < COVERED:
-        return f"gap: {100 * covered:.3g} % of {seconds:.3g} s was covered by readings"
+        why = ", ".join(sorted(flags & ERRORS))
+        return f"gap: {100 * covered:.3g} % of {seconds:.3g} s was covered by readings" + (f" ({why})" if why else "")
     return ""
 
 

@@ -26,7 +26,6 @@ HSMP_BIOS = (
     "sudo modprobe hsmp_acpi || sudo modprobe amd_hsmp; where dmesg says that HSMP is disabled: in the BIOS, "
     "AMD CBS > NBIO > SMU > HSMP Support = Enabled (EPYC 7003 and later)"
 )
-IPMI_MODULES = "sudo modprobe ipmi_si ipmi_devintf (docker run --device /dev/ipmi0)"
 IPMI_TOOL = "apt-get install ipmitool, or dnf install ipmitool"
 REDFISH = (
     "set CPUBENCH_REDFISH_URL=https://BMC, CPUBENCH_REDFISH_USER and CPUBENCH_REDFISH_PASSWORD, or give "
@@ -74,3 +73,9 @@ def no_hwmon(root: Path) -> str:
         "sudo modprobe acpi_power_meter (also NVIDIA Grace: CONFIG_SENSORS_ACPI_POWER), smpro-hwmon or xgene-hwmon "
         "(Ampere); CPUs of Arm clouds show nothing"
     )
+
+
+def no_ipmi(root: Path) -> str:
+    if read_virtual(root).value:
+        return IN_GUEST
+    return "sudo modprobe ipmi_si ipmi_devintf (docker run --device /dev/ipmi0); a machine without a BMC has none"

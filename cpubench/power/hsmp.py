@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cpubench.power import hints
 from cpubench.power.backend import Found, by_index
-from cpubench.power.channel import Channel, Meter, Problem, Reading, now_ns
+from cpubench.power.channel import PERIOD_S, Channel, Meter, Problem, Reading, now_ns
 from cpubench.power.source import code_of, is_amd
 
 DEVICE = "dev/hsmp"
@@ -30,7 +30,7 @@ def find(root: Path, query: Query = native_query) -> Found:
     if not path.exists():
         if not is_amd(root):
             return Found()  # no other CPU will ever have it
-        return Found(problems=[Problem("no_interface", f"/{DEVICE}", hints.HSMP_BIOS)])
+        return Found(problems=[Problem("no_interface", f"/{DEVICE}", hints.no_hwmon(root))])
     found = Found()
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -59,7 +59,7 @@ class HsmpMeter:
         self, name: str, scope: str, channels: list[Channel], sockets: frozenset[int] | None, root: Path,
         query: Query = native_query, clock: Callable[[], int] = now_ns,
     ) -> None:  # fmt: skip
-        self.name, self.scope, self.sockets, self.period_s = name, scope, sockets, 0.1
+        self.name, self.scope, self.sockets, self.period_s = name, scope, sockets, PERIOD_S
         self.channels, self.flags, self._query, self._clock = tuple(channels), set[str](), query, clock
         self._indexes = [int(channel.id.rpartition("-")[2]) for channel in channels]
         self._fd = os.open(root / DEVICE, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""hwmon chips that measure a CPU, a module or a board; Documentation/hwmon/. Others, as GPUs and drives, never count."""
+"""hwmon chips that measure a CPU, a module or a board; Documentation/hwmon/. GPUs, drives, fans never count."""
 
 from __future__ import annotations
 

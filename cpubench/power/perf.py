@@ -16,7 +16,7 @@ from cpubench.host.fact import names_in, read_int, read_text
 from cpubench.host.virtual import read_virtual
 from cpubench.power import hints
 from cpubench.power.backend import Found
-from cpubench.power.channel import Channel, Meter, Problem, Provenance, Reading, now_ns
+from cpubench.power.channel import PERIOD_S, Channel, Meter, Problem, Provenance, Reading, now_ns
 from cpubench.power.source import code_of, is_amd, package_of
 
 PMU = "sys/bus/event_source/devices/power"
@@ -103,7 +103,7 @@ class PerfMeter:
         self, name: str, scope: str, channels: list[Channel], sockets: frozenset[int] | None, root: Path,
         open_counter: OpenCounter = native_open, clock: Callable[[], int] = now_ns,
     ) -> None:  # fmt: skip
-        self.name, self.scope, self.sockets, self.period_s = name, scope, sockets, 0.1
+        self.name, self.scope, self.sockets, self.period_s = name, scope, sockets, PERIOD_S
         self.channels, self.flags, self._clock = tuple(channels), set[str](), clock
         self._fds: list[int | str] = []
         kind = read_int(root, f"{PMU}/type").value or 0

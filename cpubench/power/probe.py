@@ -13,7 +13,7 @@ from cpubench.errors import UsageError
 from cpubench.host.fact import ROOT
 from cpubench.power import doubts, hints
 from cpubench.power.backend import Found, sockets_of
-from cpubench.power.channel import Channel, Log, Meter, Problem, Reading, log_of
+from cpubench.power.channel import PERIOD_S, Channel, Log, Meter, Problem, Reading, log_of
 from cpubench.power.energy import Energy, energy
 from cpubench.power.meters import BACKENDS, open_meter, open_redfish
 from cpubench.power.overlap import totals
@@ -79,7 +79,7 @@ def watch(meters: list[Meter], length_s: float, sleep: Callable[[float], None] =
         for tick in range(1, ticks + 1):
             sleep(0.1)
             for meter, told in zip(meters, readings, strict=True):
-                if meter.period_s <= 0.1 or tick == ticks:
+                if meter.period_s <= PERIOD_S or tick == ticks:
                     told += meter.read()
         return [log_of(meter, told) for meter, told in zip(meters, readings, strict=True)]
     finally:

@@ -60,7 +60,19 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> NoReturn:
+        fp.close()
         raise RedfishError("read_error", f"the BMC redirects (HTTP {code}): give the URL that it points to")
+
+
+def _trust(insecure: bool) -> ssl.SSLContext:
+    """Whose certificates are taken: the system's, those of CPUBENCH_REDFISH_CA, or all."""
+    try:
+        context = ssl.create_default_context(cafile=os.environ.get("CPUBENCH_REDFISH_CA"))
+    except OSError as error:
+        raise UsageError("meter", f"CPUBENCH_REDFISH_CA cannot be read: {error.strerror}", "redfish") from None
+    if insecure:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 class Client:
@@ -83,15 +95,10 @@ class Client:
         if user is not None:
             secret = base64.b64encode(f"{user}:{password or ''}".encode()).decode()
             self._headers["Authorization"] = f"Basic {secret}"
-        try:
-            context = ssl.create_default_context(cafile=os.environ.get("CPUBENCH_REDFISH_CA"))
-        except OSError as error:
-            raise UsageError("meter", f"CPUBENCH_REDFISH_CA cannot be read: {error.strerror}", "redfish") from None
-        if insecure:
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        self._opener = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context), _NoRedirect()
-        )
+        handlers = [urllib.request.ProxyHandler({}), _NoRedirect()]
+        if parts.scheme == "https":
+            handlers.append(urllib.request.HTTPSHandler(context=_trust(insecure)))
+        self._opener = urllib.request.build_opener(*handlers)
 
     def get(self, path: str) -> Json:
         """The JSON object there; RedfishError."""
@@ -102,6 +109,7 @@ class Client:
             with self._opener.open(urllib.request.Request(target, headers=self._headers), timeout=TIMEOUT_S) as reply:
                 data = reply.read(MOST_BYTES)
         except urllib.error.HTTPError as error:
+            error.close()
             code = "permission" if error.code in (401, 403) else "no_data" if error.code == 404 else "read_error"
             raise RedfishError(code, f"HTTP {error.code} for {path[:80]!r}") from None
         except ssl.SSLCertVerificationError:

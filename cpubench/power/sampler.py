@@ -48,7 +48,7 @@ class Sampler:
             raise UsageError(code, text, where)
 
     def begin(self) -> None:
-        """A first reading is taken before this returns; others follow each 0.1 s (slow meters: 5 s)."""
+        """A first reading is taken before this returns; others follow each 0.2 s (slow meters: 5 s)."""
         self._ask(b"begin", ANSWER_S)
 
     def end(self) -> Log:
@@ -66,6 +66,8 @@ class Sampler:
             self._process.stdin.write(line + b"\n")
             self._process.stdin.flush()
             return self._answer(time.monotonic() + most_s)
+        except BrokenPipeError:
+            self._lost = "it ended"
         except (OSError, ValueError) as error:
             self._lost = getattr(error, "strerror", None) or "no answer that can be read"
         return None
@@ -110,10 +112,12 @@ def serve(meter: Meter, asked: int, out: int) -> None:
     readings: list[Reading] | None = None
     newest: list[Reading] = []  # a command prints when it likes: its last line may be older than the window
     due, rest = 0.0, b""
+    waiting = select.poll()
+    waiting.register(asked, select.POLLIN)
     while True:
-        wait = None if readings is None else max(0.0, due - time.monotonic())
-        if not select.select([asked], [], [], wait)[0]:
-            readings = (readings or []) + meter.read()
+        if not waiting.poll(None if readings is None else max(0.0, 1000 * (due - time.monotonic()))):
+            assert readings is not None
+            readings += meter.read()
             due = max(due + meter.period_s, time.monotonic())
             continue
         piece = os.read(asked, 4096)
