@@ -6,7 +6,7 @@ import os
 import signal
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 
@@ -105,9 +105,7 @@ cdef extern from "board.h" nogil:
 
 
 cdef extern from "energy.h" nogil:
-    enum: CB_HSMP_WORDS
     int cb_perf_open(uint32_t type, uint64_t config, int cpu)
-    int cb_hsmp(int fd, uint16_t socket, uint32_t message, uint32_t *words, int nargs, int nanswers)
 
 
 _FLAGS = {"blocking": CB_BLOCKING, "isolate": CB_ISOLATE, "group": CB_GROUP, "pair": CB_PAIR, "parent": CB_PARENT,
@@ -166,22 +164,6 @@ def perf_open(uint32_t kind, uint64_t config, int cpu) -> int:
     if fd < 0:
         raise OSError(-fd, os.strerror(-fd), "perf_event_open")
     return fd
-
-
-def hsmp(int fd, uint16_t socket, uint32_t message, list words, int answers) -> list:
-    """The answer of a socket's management unit, ``answers`` words long; ``fd`` is that of /dev/hsmp."""
-    cdef uint32_t buffer[8]
-    cdef int i, rc
-    if len(words) > CB_HSMP_WORDS or not 0 <= answers <= CB_HSMP_WORDS:
-        raise ValueError(f"a message has at most {CB_HSMP_WORDS} words")
-    for i in range(CB_HSMP_WORDS):
-        buffer[i] = words[i] if i < len(words) else 0
-    cdef int sent = len(words)
-    with nogil:
-        rc = cb_hsmp(fd, socket, message, buffer, sent, answers)
-    if rc:
-        raise OSError(-rc, os.strerror(-rc), "HSMP ioctl")
-    return [buffer[i] for i in range(answers)]
 
 
 def kernels(bint hidden=False) -> list:

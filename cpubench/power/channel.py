@@ -34,7 +34,7 @@ class Channel:
     """One counter or one series of watts. Channels of one scope are added only where socket, die or part differ."""
 
     id: str  # the same after the next boot
-    scope: str  # package, dram, core, uncore, psys; soc; module, grace, cpu, sysio; board, wall
+    scope: str  # package, dram, core, uncore, psys; soc; superchip, module, cpu, sysio; board, wall
     kind: Literal["energy", "power"]
     unit: float  # joules, or watts, of one raw count
     path: str = ""

@@ -19,7 +19,7 @@ ASYMMETRY = 3.0
 REFRESHES = 30  # of a slow meter, that a window must hold
 ERRORS = {"permission", "masked", "vanished", "no_data", "timeout", "read_error", "garbage", "time_backwards",
           "sentinel", "negative_step", "implausible_high"}  # fmt: skip
-SUMMED_OVER_SOCKETS = ("package", "soc", "grace", "module", "wall", "board")
+SUMMED_OVER_SOCKETS = ("package", "soc", "module", "superchip", "wall", "board")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,18 +15,22 @@ from cpubench.power.source import code_of, is_amd
 
 DEVICE = "dev/hsmp"
 GET_SOCKET_POWER = 0x04  # answers in mW
+# struct hsmp_message of asm/amd_hsmp.h: message, words of arguments and answer, eight words, socket; 44 bytes
+MESSAGE = struct.Struct("=IHH8IH2x")
+IOCTL = 3 << 30 | MESSAGE.size << 16 | 0xF8 << 8  # _IOWR(0xF8, 0, struct hsmp_message)
 MAX_SOCKETS = 8  # of the driver
 
 Query = Callable[[int, int, int], int]  # file descriptor, socket, message -> first word of the answer; OSError
 
 
-def native_query(fd: int, socket: int, message: int) -> int:
-    from cpubench import _native
+def ask(fd: int, socket: int, message: int) -> int:
+    """The first word that a socket's management unit answers to a message without arguments; OSError."""
+    told = fcntl.ioctl(fd, IOCTL, MESSAGE.pack(message, 0, 1, *[0] * 8, socket))
+    word: int = MESSAGE.unpack(told)[3]
+    return word
 
-    return _native.hsmp(fd, socket, message, [], 1)[0]
 
-
-def find(root: Path, query: Query = native_query) -> Found:
+def find(root: Path, query: Query = ask) -> Found:
     """The sockets that tell their power; reading needs no root, and no more than a file opened for reading."""
     path = root / DEVICE
     if not path.exists():
@@ -42,8 +48,6 @@ def find(root: Path, query: Query = native_query) -> Found:
             channel = Channel(f"hsmp:socket-{socket}", "package", "power", 1e-3, f"/{DEVICE}", socket,
                               provenance="modelled")  # fmt: skip
             found.channels += by_index([channel], root)
-    except ImportError:
-        return Found(problems=[Problem("not_built", f"/{DEVICE}", "build the extension: pip install .")])
     except OSError as error:
         if not found.channels:  # else: there is no further socket
             hint = "this firmware does not answer (ENOMSG: the message is unknown); " + hints.HSMP_BIOS
@@ -57,7 +61,7 @@ def find(root: Path, query: Query = native_query) -> Found:
 class HsmpMeter:
     def __init__(
         self, name: str, scope: str, channels: list[Channel], sockets: frozenset[int] | None, root: Path,
-        query: Query = native_query, clock: Callable[[], int] = now_ns,
+        query: Query = ask, clock: Callable[[], int] = now_ns,
     ) -> None:  # fmt: skip
         self.name, self.scope, self.sockets, self.period_s = name, scope, sockets, PERIOD_S
         self.channels, self.flags, self._query, self._clock = tuple(channels), set[str](), query, clock

@@ -14,7 +14,8 @@ from cpubench.power.channel import GAP_S, WALL_MAX_W, Channel, Meter, Problem
 from cpubench.power.source import FileMeter, Opener, OpenFile, code_of, text_of, whole
 
 CLASS = "sys/class/hwmon"
-GRACE = {"Module": "module", "Grace": "grace", "CPU": "cpu", "SysIO": "sysio"}
+# A superchip may hold a GPU too; of the others each lies inside the one before.
+GRACE = {"Module": "superchip", "Grace": "module", "CPU": "cpu", "SysIO": "sysio"}
 # Documentation/hwmon/smpro-hwmon.rst: rails add up; RCA is the mesh's.
 SMPRO = {"core vrd": ("soc", "core"), "soc vrd": ("soc", "soc"), "soc": ("soc", "soc"), "rca vrd": ("soc", "rca"),
          "dimm vrd1": ("dram", "vrd1"), "dimm vrd2": ("dram", "vrd2")}  # fmt: skip
@@ -119,7 +120,7 @@ Found_ = Iterator[tuple[Path, Channel]]
 CHIPS: dict[str, tuple[str, Callable[[list[Chip], Opener], Found_], str]] = {
     "amd_energy": ("amd_energy", _amd_energy, "package"),
     "hsmp_hwmon": ("amd_hsmp_hwmon", _hsmp, "package"),
-    "grace": ("power_meter", lambda c, o: _acpi(c, o, True), "grace"),
+    "grace": ("power_meter", lambda c, o: _acpi(c, o, True), "module"),
     "smpro": ("smpro", lambda c, o: _rails(c, o, "smpro", SMPRO), "soc"),
     "xgene": ("apm_xgene", lambda c, o: _rails(c, o, "xgene", XGENE), "soc"),
     "power_meter": ("power_meter", lambda c, o: _acpi(c, o, False), "board"),

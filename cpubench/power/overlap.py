@@ -13,9 +13,9 @@ from cpubench.host.cpulist import format_cpulist
 from cpubench.power.channel import Channel
 
 # In the order of preference; the last ones are shown and never a total that a score may take.
-TOTALS = ("package", "package+dram", "soc", "soc+dram", "grace", "module", "wall", "board", "dram", "psys")
-INSIDE = {"core": "package", "uncore": "package", "cpu": "grace", "sysio": "grace", "grace": "module"}
-BY_SOCKET = frozenset(("package", "dram", "soc", "module", "grace", "cpu", "sysio"))
+TOTALS = ("package", "package+dram", "soc", "soc+dram", "module", "superchip", "wall", "board", "dram", "psys")
+INSIDE = {"core": "package", "uncore": "package", "cpu": "module", "sysio": "module", "module": "superchip"}
+BY_SOCKET = frozenset(("package", "dram", "soc", "module", "superchip", "cpu", "sysio"))
 
 
 class Picked(NamedTuple):

@@ -29,9 +29,9 @@ class ZoneName:
 
 def parse_zone_name(name: str) -> ZoneName | None:
     """What a zone is by its name, never by its index, which is the order of registration; None where unknown."""
-    if found := re.fullmatch(r"package-([0-9]{1,9})(?:-die-([0-9]{1,9}))?", name):
+    if found := re.fullmatch(r"package-([0-9]{1,6})(?:-die-([0-9]{1,6}))?", name):
         return ZoneName("package", int(found[1]), int(found[2]) if found[2] else None)
-    if found := re.fullmatch(r"psys(?:-([0-9]{1,9}))?", name):
+    if found := re.fullmatch(r"psys(?:-([0-9]{1,6}))?", name):
         return ZoneName("psys", part=found[1] or "")
     return ZoneName(name) if name in ("core", "uncore", "dram") else None
 

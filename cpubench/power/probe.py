@@ -72,14 +72,14 @@ def _redfish() -> Meter | Problem:
 
 
 def watch(meters: list[Meter], length_s: float, sleep: Callable[[float], None] = time.sleep) -> list[Log]:
-    """What each meter says over a time, read in turns each 0.1 s (slow ones at both ends); they are closed then."""
+    """What each meter says over a time, read in turns by their own periods and at both ends; they are closed then."""
     readings: list[list[Reading]] = [meter.read() for meter in meters]
-    ticks = round(length_s / 0.1) if meters else 0
+    ticks = round(length_s / PERIOD_S) if meters else 0
     try:
         for tick in range(1, ticks + 1):
-            sleep(0.1)
+            sleep(PERIOD_S)
             for meter, told in zip(meters, readings, strict=True):
-                if meter.period_s <= PERIOD_S or tick == ticks:
+                if tick == ticks or tick % max(1, round(meter.period_s / PERIOD_S)) == 0:
                     told += meter.read()
         return [log_of(meter, told) for meter, told in zip(meters, readings, strict=True)]
     finally:

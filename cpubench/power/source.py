@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from cpubench.host.cpulist import read_cpulist
+from cpubench.host.cpulist import MAX_CPU, read_cpulist
 from cpubench.host.fact import names_in, read_int, read_text
 from cpubench.host.topology import SYS_CPU
 from cpubench.power.channel import PERIOD_S, Channel, Reading, now_ns
@@ -67,9 +67,9 @@ def packages(root: Path) -> frozenset[int] | None:
     names = {f"cpu{cpu}" for cpu in online} if online is not None else None
     found = set()
     for name in names_in(root, SYS_CPU).value or ():
-        if re.fullmatch(r"cpu[0-9]+", name) and (names is None or name in names):
-            value = read_int(root, f"{SYS_CPU}/{name}/topology/physical_package_id").value
-            if value is None or value < 0:
+        if re.fullmatch(r"cpu[0-9]{1,7}", name) and (names is None or name in names):
+            value = package_of(root, int(name[3:]))
+            if value is None:
                 return None
             found.add(value)
     return frozenset(found) or None
@@ -77,7 +77,7 @@ def packages(root: Path) -> frozenset[int] | None:
 
 def package_of(root: Path, cpu: int, name: str = "physical_package_id") -> int | None:
     value = read_int(root, f"{SYS_CPU}/cpu{cpu}/topology/{name}").value
-    return value if value is not None and value >= 0 else None
+    return value if value is not None and 0 <= value <= MAX_CPU else None
 
 
 def is_amd(root: Path) -> bool:

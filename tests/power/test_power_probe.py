@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def looked(root: Path, rise: dict[str, float] | None = None):
     def sleep(seconds: float) -> None:
         passed[0] += 1
         for id_, watts in (rise or {}).items():
-            made.joule(root, id_, passed[0] * 0.1 * watts)
+            made.joule(root, id_, passed[0] * 0.2 * watts)
 
     found = probe(root, 1.2, sleep)
     assert set(found) == {"meters", "caps", "problems"}
@@ -168,3 +169,37 @@ def test_a_meter_that_is_none_is_one_line_and_exit_2(capsys, monkeypatch, meter)
     assert set(json.loads(told.out)["error"]) == {"code", "text", "where"}
     assert told.err.count("\n") == 1
     assert told.err[:-1].isprintable()
+
+
+RUBBISH = ["", "0", "-1", "1e9", "nan", "9" * 21, "18446744073709551615", "a\x00b", "\x1b[2J", "0-7", "x" * 300,
+           "package-0", "package-99999999999999999999", "event=0x02", "Joules", "power_meter", "amd_energy",
+           "36"]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_tree_makes_it_fail_or_tell_0_watts(tmp_path, seed):
+    rng = random.Random(seed)
+    xeon(tmp_path)
+    power = "sys/bus/event_source/devices/power"
+    for name in ("type", "cpumask", "events/energy-pkg", "events/energy-pkg.scale", "events/energy-pkg.unit"):
+        trees.write(tmp_path, {f"{power}/{name}": "1"})
+    made.hwmon(tmp_path, 0, "a", {"name": "smpro", "power1_input": "1", "power1_label": "SOC"})
+    made.hwmon(tmp_path, 1, "b", {"name": "power_meter", "power1_average": "1", "power1_oem_info": "x"}, "device/")
+    for path in sorted(p for p in tmp_path.rglob("*") if p.is_file() and not p.is_symlink()):
+        fate = rng.random()
+        if fate < 0.3:
+            path.write_text(rng.choice(RUBBISH))
+        elif fate < 0.35:
+            path.unlink()
+        elif fate < 0.4:
+            path.unlink()
+            path.mkdir()
+        elif fate < 0.45:
+            path.unlink()
+            path.symlink_to("/nowhere")
+        elif fate < 0.5:
+            path.write_bytes(bytes(rng.randrange(256) for _ in range(40)))
+    found = looked(tmp_path)
+    assert all(row["watts"] is None or row["watts"] > 0 for row in found["meters"])
+    page(found)
+    json.dumps(found, allow_nan=False)

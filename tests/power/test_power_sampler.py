@@ -15,6 +15,7 @@ from power import meter_trees as made
 from cpubench.errors import UsageError
 from cpubench.power.channel import now_ns
 from cpubench.power.energy import energy
+from cpubench.power.gauge import gauge
 from cpubench.power.meters import open_meter
 from cpubench.power.sampler import Sampler
 
@@ -136,3 +137,12 @@ def test_reading_ten_times_a_second_costs_less_than_a_thousandth_of_a_core(serve
         costs.append((time.process_time_ns() - begin) / 200)
     meter.close()
     assert 10 * min(costs) / 1e9 < 0.001
+
+
+def test_a_gauge_tells_the_watts_of_each_second_or_nothing(server):
+    scope, seconds = gauge("cmd:" + 'while :; do echo "$(date +%s.%N) 250"; sleep 0.1; done', server)
+    assert (scope, seconds(2.0)) == ("wall", [pytest.approx(250)] * 2)
+    scope, seconds = gauge("powercap", server)
+    assert (scope, seconds(1.0)) == ("package", None)  # counters that stand still
+    with pytest.raises(UsageError):
+        gauge("perf", server)
