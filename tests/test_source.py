@@ -77,9 +77,8 @@ def test_imports_point_down():
     rooms = {
         "results": {"results", "errors"},
         "host": {"host", "errors"},
-        "power": {"power", "host", "errors", "_native"},
         "analysis": {"analysis", "results", "errors"},
-        "power": {"power", "host", "results", "errors"},
+        "power": {"power", "host", "results", "errors", "_native"},
         "report": {"report", "results", "errors"},
         "measure": {"measure", "analysis", "host", "results", "errors", "_native"},
         "selftest": {"selftest", "measure", "analysis", "host", "results", "errors", "_native"},

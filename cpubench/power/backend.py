@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cpubench.host.virtual import read_virtual
-from cpubench.power.channel import Channel, Meter, Problem
+from cpubench.power.channel import Channel, Meter
+from cpubench.power.controls import Problem
 from cpubench.power.source import packages
 
 

@@ -21,14 +21,6 @@ GAP_S = 5.0  # two samples of a watts series further apart than this say nothing
 Provenance = Literal["measured", "modelled", "estimated", "external"]
 
 
-class Problem(NamedTuple):
-    """Why something cannot be measured: a stable word, what it is about, and what a person can do."""
-
-    code: str
-    path: str
-    hint: str
-
-
 @dataclass(frozen=True)
 class Channel:
     """One counter or one series of watts. Channels of one scope are added only where socket, die or part differ."""

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from cpubench.power import hints, program
 from cpubench.power.backend import Found
-from cpubench.power.channel import WALL_MAX_W, Channel, Meter, Problem, Reading, now_ns
+from cpubench.power.channel import WALL_MAX_W, Channel, Meter, Reading, now_ns
+from cpubench.power.controls import Problem
 
 NODES = ("dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0")
 COMMAND = ("dcmi", "power", "reading")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from cpubench.power import hints
 from cpubench.power.backend import Found, by_index
-from cpubench.power.channel import PERIOD_S, Channel, Meter, Problem, Reading, now_ns
+from cpubench.power.channel import PERIOD_S, Channel, Meter, Reading, now_ns
+from cpubench.power.controls import Problem
 from cpubench.power.source import code_of, is_amd
 
 DEVICE = "dev/hsmp"

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from cpubench.power import hints
 from cpubench.power.backend import Found, by_index, shown_path
-from cpubench.power.channel import GAP_S, WALL_MAX_W, Channel, Meter, Problem
+from cpubench.power.channel import GAP_S, WALL_MAX_W, Channel, Meter
+from cpubench.power.controls import Problem
 from cpubench.power.source import FileMeter, Opener, OpenFile, code_of, text_of, whole
 
 CLASS = "sys/class/hwmon"

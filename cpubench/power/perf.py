@@ -16,7 +16,8 @@ from cpubench.host.fact import names_in, read_int, read_text
 from cpubench.host.virtual import read_virtual
 from cpubench.power import hints
 from cpubench.power.backend import Found
-from cpubench.power.channel import PERIOD_S, Channel, Meter, Problem, Provenance, Reading, now_ns
+from cpubench.power.channel import PERIOD_S, Channel, Meter, Provenance, Reading, now_ns
+from cpubench.power.controls import Problem
 from cpubench.power.source import code_of, is_amd, package_of
 
 PMU = "sys/bus/event_source/devices/power"

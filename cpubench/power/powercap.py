@@ -10,7 +10,8 @@ from pathlib import Path
 from cpubench.host.virtual import read_virtual
 from cpubench.power import hints
 from cpubench.power.backend import Found, shown_path
-from cpubench.power.channel import SOCKET_MAX_W, Channel, Meter, Problem, Provenance
+from cpubench.power.channel import SOCKET_MAX_W, Channel, Meter, Provenance
+from cpubench.power.controls import Problem
 from cpubench.power.source import FileMeter, Opener, OpenFile, code_of, is_amd, text_of, whole
 
 CLASS = "sys/class/powercap"

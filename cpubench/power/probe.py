@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,13 @@ from cpubench.errors import UsageError
 from cpubench.host.fact import ROOT
 from cpubench.power import doubts, hints
 from cpubench.power.backend import Found, sockets_of
-from cpubench.power.channel import PERIOD_S, Channel, Log, Meter, Problem, Reading, log_of
+from cpubench.power.channel import PERIOD_S, Channel, Log, Meter, Reading, log_of
+from cpubench.power.controls import Problem
 from cpubench.power.energy import Energy, energy
 from cpubench.power.meters import BACKENDS, open_meter, open_redfish
 from cpubench.power.overlap import totals
+from cpubench.power.registers import Host
+from cpubench.power.show import caps_document
 
 Json = dict[str, Any]
 LENGTH_S = 1.2  # RAPL moves each ms: a counter that stands still for a second is none
@@ -25,7 +28,7 @@ ABSENT = ("no_interface", "not_configured", "no_program")  # codes of what is si
 
 
 def probe(root: Path = ROOT, length_s: float = LENGTH_S, sleep: Callable[[float], None] = time.sleep) -> Json:
-    """``meters`` of this host with what they say now, and ``problems`` where none can be used."""
+    """``meters`` of this host with what they say now, ``caps``, and ``problems`` where no meter can be used."""
     found = {backend.name: backend.find(root) for backend in BACKENDS}
     opened: list[tuple[Meter, Found]] = []
     for backend in BACKENDS:
@@ -50,7 +53,7 @@ def probe(root: Path = ROOT, length_s: float = LENGTH_S, sleep: Callable[[float]
         rows.append(_row("hwmon", "package", [], None, [nothing]))
     if isinstance(redfish, Problem):
         rows.append(_row("redfish", "wall", [], None, [redfish]))
-    return {"meters": rows, "caps": [], "problems": _problems(rows)}
+    return {"meters": rows, "caps": caps_document(Host(root)), "problems": _problems(rows)}
 
 
 def probe_one(name: str, root: Path = ROOT, length_s: float = 3.0, sleep: Callable[[float], None] = time.sleep) -> Json:
@@ -59,6 +62,14 @@ def probe_one(name: str, root: Path = ROOT, length_s: float = 3.0, sleep: Callab
     (log,) = watch([meter], length_s, sleep)
     rows = [row for row, _ in _rows(replace(log, meter=name), Found(list(meter.channels)), [meter.scope])]
     return {"meters": rows, "caps": [], "problems": _problems(rows)}
+
+
+def watts_now(root: Path = ROOT) -> Json:
+    """``watts`` of each meter that can be used, or the ``problems`` that explain why there is none."""
+    found = probe(root)
+    kept = ("name", "scope", "provenance", "watts", "flags")
+    watts = [{key: row[key] for key in kept} for row in found["meters"] if row["usable"]]
+    return {"watts": watts, "problems": found["problems"]}
 
 
 def _redfish() -> Meter | Problem:
@@ -122,7 +133,7 @@ def _row(name: str, scope: str, channels: list[Channel], told: Energy | None, pr
         "channels": [{"id": c.id, "scope": c.scope, "socket": c.socket, "die": c.die, "kind": c.kind, "path": c.path}
                      for c in channels],
         "usable": watts is not None and provenance != "estimated", "watts": watts,
-        "flags": list(told.flags) if told is not None else [], "problems": [problem._asdict() for problem in problems],
+        "flags": list(told.flags) if told is not None else [], "problems": [asdict(problem) for problem in problems],
     }  # fmt: skip
 
 
@@ -136,7 +147,7 @@ def _cross(made: dict[str, list[tuple[Json, Energy]]]) -> None:
                 code, text = "exceeds_wall", doubts.exceeds_wall(told, said)
             if text:
                 for one, beside in ((row, other), (other, row)):
-                    one["problems"].append(Problem(code, str(beside["name"]), text)._asdict())
+                    one["problems"].append(asdict(Problem(code, str(beside["name"]), text)))
 
 
 def _problems(rows: list[Json]) -> list[Json]:

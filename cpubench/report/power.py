@@ -31,16 +31,23 @@ def show_probe(document: Json, out: IO[str]) -> None:
             table.add_row("", line(console, as_above))
             told.setdefault(hint, str(row["name"]))
     console.print(table)
+    if not document["caps"]:
+        console.print(line(console, "\ncap: none can be set here; cpubench power show says why", "dim"))
+    for cap in document["caps"]:
+        zones = f"{len(cap['controls'])} zone{'' if len(cap['controls']) == 1 else 's'}"
+        text = f"cap: {cap['name']}: {zones} can be limited" if cap["usable"] else "cap: none can be set here"
+        console.print(line(console, f"\n{text}", "green" if cap["usable"] else "dim"))
+        for problem in cap["problems"]:
+            console.print(line(console, f"{problem['code']}: {problem['path']}: {problem['hint']}"))
     console.print(line(console, f"\n{_sum(document['meters'])}"))
 
 
 def show_watts(document: Json, out: IO[str]) -> None:
     """Nothing; writes the watts of each meter that can be used, or why there are none."""
     console = console_of(out)
-    rows = [row for row in document["meters"] if row["usable"]]
-    for row in rows:
+    for row in document["watts"]:
         console.print(line(console, f"{row['watts']:9.1f} W  {row['scope']:<14} {row['name']} ({row['provenance']})"))
-    if not rows:
+    if not document["watts"]:
         console.print(line(console, NOTHING))
         for problem in document["problems"]:
             console.print(line(console, f"{problem['code']}: {problem['path']}: {problem['hint']}"))

@@ -142,7 +142,16 @@ def test_reading_ten_times_a_second_costs_less_than_a_thousandth_of_a_core(serve
 def test_a_gauge_tells_the_watts_of_each_second_or_nothing(server):
     scope, seconds = gauge("cmd:" + 'while :; do echo "$(date +%s.%N) 250"; sleep 0.1; done', server)
     assert (scope, seconds(2.0)) == ("wall", [pytest.approx(250)] * 2)
-    scope, seconds = gauge("powercap", server)
-    assert (scope, seconds(1.0)) == ("package", None)  # counters that stand still
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="constant: powercap:package-0 did not move"):
+        gauge("powercap", server)
+    with pytest.raises(UsageError, match="no_interface"):
         gauge("perf", server)
+
+
+def test_a_gauge_whose_meter_stops_meanwhile_tells_nothing(server):
+    command = (
+        f'for i in $(seq 30); do echo "$(date +%s.%N) 250"; sleep 0.05; done; test -e {server}/stop && exit 1; sleep 9'
+    )
+    scope, seconds = gauge(f"cmd:{command}", server)
+    (server / "stop").touch()
+    assert (scope, seconds(3.0)) == ("wall", None)
