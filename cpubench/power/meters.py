@@ -20,7 +20,7 @@ BACKENDS = (
     Backend("perf", "package", perf.find, perf.open_meter),
     _HWMON["amd_energy"],
     _HWMON["hsmp_hwmon"],
-    Backend("hsmp", "package", hsmp.find, hsmp.open_meter),
+    Backend("hsmp", "package", hsmp.find_below, hsmp.open_meter),
     *(_HWMON[name] for name in ("grace", "smpro", "xgene", "power_meter")),
     Backend("dcmi", "wall", dcmi.find, dcmi.open_meter),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from host import trees
 
 from cpubench.power.channel import Channel, Log, Reading
+from cpubench.power.registers import Host
 from cpubench.power.source import OpenFile
 
 P = "sys/class/powercap"
@@ -116,3 +118,15 @@ def gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
         return True
+
+
+def hsmp_host(root: Path, answer: Callable[[int, int], int]) -> Host:
+    """A host whose management unit answers (message, socket) in the form of struct hsmp_message."""
+
+    def ioctl(file: int, request: int, raw: bytes) -> bytes:
+        assert request == 0xC02CF800  # as a C compiler computes _IOWR(0xF8, 0, struct hsmp_message)
+        fields = list(struct.unpack("=IHH8IH2x", raw))
+        fields[3] = answer(fields[0], fields[11])
+        return struct.pack("=IHH8IH2x", *fields)
+
+    return Host(root, ioctl=ioctl)

@@ -242,29 +242,26 @@ def test_memory_of_two_interfaces_can_disagree(tmp_path):
 def test_hsmp_tells_each_socket_and_ends_at_the_last(tmp_path):
     trees.write(made.packages(tmp_path, 0, 1), {"dev/hsmp": "", "proc/cpuinfo": made.AMD})
 
-    def query(fd: int, socket: int, message: int) -> int:
+    def answer(message: int, socket: int) -> int:
         assert message == 4
         if socket > 1:
             raise OSError(errno.ENODEV, "No such device")
         return 210_500 + 1000 * socket
 
-    found, clock = hsmp.find(tmp_path, query), made.Clock()
+    host, clock = made.hsmp_host(tmp_path, answer), made.Clock()
+    found = hsmp.find(host)
     assert [(c.scope, c.socket, c.unit) for c in found.channels] == [("package", 0, 1e-3), ("package", 1, 1e-3)]
-    meter = hsmp.HsmpMeter("hsmp", "package", found.channels, frozenset([0, 1]), tmp_path, query, clock)
+    meter = hsmp.HsmpMeter("hsmp", "package", found.channels, frozenset([0, 1]), host, clock)
     (log,) = watch([meter], 1.0, clock.pass_s)
     assert energy(log).watts == pytest.approx(422)
 
 
 def test_an_hsmp_that_does_not_answer_says_where_to_enable_it(tmp_path):
     trees.write(tmp_path, {"proc/cpuinfo": made.AMD})
-    absent = hsmp.find(tmp_path)  # C65
+    absent = hsmp.find_below(tmp_path)  # C65
     assert [p.code for p in absent.problems] == ["no_interface"]
     assert "HSMP Support" in absent.problems[0].hint
     trees.write(tmp_path, {"dev/hsmp": ""})
-    found = hsmp.find(tmp_path)  # a plain file has no such ioctl: the real call, and a real errno
+    found = hsmp.find_below(tmp_path)  # a plain file has no such ioctl: the real call, and a real errno
     assert (found.channels, [p.code for p in found.problems]) == ([], ["read_error"])
-    assert hsmp.find(tmp_path / "intel").problems == []
-
-
-def test_a_message_has_the_size_that_is_part_of_its_number():
-    assert (hsmp.MESSAGE.size, hsmp.IOCTL) == (44, 0xC02CF800)  # as a C compiler computes _IOWR(0xF8, 0, ..)
+    assert hsmp.find_below(tmp_path / "intel").problems == []

@@ -125,7 +125,8 @@ def test_hsmp(tmp_path):
     trees.write(tmp_path, {"dev/hsmp": ""})
     clock, now = made.Clock(), [0]
     channels = [Channel("hsmp:socket-0", "package", "power", 1e-3, socket=0)]
-    meter = hsmp.HsmpMeter("hsmp", "package", channels, None, tmp_path, lambda fd, s, m: now[0], clock)
+    host = made.hsmp_host(tmp_path, lambda message, socket: now[0])
+    meter = hsmp.HsmpMeter("hsmp", "package", channels, None, host, clock)
     exact(energy(run(meter, clock, lambda t: now.__setitem__(0, round(1000 * made.watts(t))))))
 
 
