@@ -24,7 +24,7 @@ HEADERS = [*files("*.h"), "ext/kernels.def"]
 KERNELS = ["ext/registry.c", *files("kernels/*.c")]
 COPY = ["ext/copy.c", "ext/arena.c", "ext/files.c", "ext/group.c", "ext/measure.c", "ext/process.c", "ext/tree.c",
         "ext/work.c", *KERNELS]  # fmt: skip
-SHARED = ["ext/pool.c", "ext/scratch.c", *COPY[1:]]
+SHARED = ["ext/energy.c", "ext/pool.c", "ext/scratch.c", *COPY[1:]]
 
 
 def compiler() -> list[str]:

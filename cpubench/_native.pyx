@@ -104,6 +104,10 @@ cdef extern from "board.h" nogil:
     void cb_pool_free(cb_pool *)
 
 
+cdef extern from "energy.h" nogil:
+    int cb_perf_open(uint32_t type, uint64_t config, int cpu)
+
+
 _FLAGS = {"blocking": CB_BLOCKING, "isolate": CB_ISOLATE, "group": CB_GROUP, "pair": CB_PAIR, "parent": CB_PARENT,
           "files": CB_FILES, "hidden": CB_HIDDEN, "storage": CB_STORAGE, "latency": CB_LATENCY, "own": CB_OWN,
           "shell": CB_SHELL, "by_page": CB_BY_PAGE}
@@ -152,6 +156,14 @@ def private_tmpfs(str path, uint64_t size_bytes) -> None:
     cdef int rc = cb_private_tmpfs(os.fsencode(path), size_bytes)
     if rc:
         raise OSError(-rc, os.strerror(-rc), "private tmpfs")
+
+
+def perf_open(uint32_t kind, uint64_t config, int cpu) -> int:
+    """The descriptor of a perf event that counts on one CPU, whoever runs there; read(2) gives its 8 bytes."""
+    cdef int fd = cb_perf_open(kind, config, cpu)
+    if fd < 0:
+        raise OSError(-fd, os.strerror(-fd), "perf_event_open")
+    return fd
 
 
 def kernels(bint hidden=False) -> list:

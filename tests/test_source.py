@@ -78,7 +78,7 @@ def test_imports_point_down():
         "results": {"results", "errors"},
         "host": {"host", "errors"},
         "analysis": {"analysis", "results", "errors"},
-        "power": {"power", "host", "results", "errors"},
+        "power": {"power", "host", "results", "errors", "_native"},
         "report": {"report", "results", "errors"},
         "measure": {"measure", "analysis", "host", "results", "errors", "_native"},
         "selftest": {"selftest", "measure", "analysis", "host", "results", "errors", "_native"},

@@ -1,4 +1,4 @@
-"""``cpubench power``: what this host can limit, setting a cap, showing that it holds, and giving the limits back."""
+"""``cpubench power``: what this host can measure and limit, setting and judging a cap, giving the limits back."""
 
 from __future__ import annotations
 
@@ -23,19 +23,41 @@ def command() -> None:
 
 
 @command.command()
+@click.option("--meter", metavar="NAME", help="This meter only: powercap, redfish:URL, cmd:COMMAND, ..")
+@click.option("--require-power", is_flag=True, help="Exit with 1 where no meter can be used.")
+@under
+@as_json
+def probe(meter: str | None, require_power: bool, root: Path, json_: bool) -> int:
+    """Meters and caps, and why others are none."""
+    from cpubench.power import probe as room
+
+    found = room.probe(root) if meter is None else room.probe_one(meter, root)
+    if json_:
+        emit(found)
+    else:
+        from cpubench.report.power import show_probe
+
+        show_probe(found, sys.stdout)
+    return 1 if require_power and not any(one["usable"] for one in found["meters"]) else 0
+
+
+@command.command()
 @under
 @as_json
 def show(root: Path, json_: bool) -> None:
-    """The limits in force, and which are ours."""
+    """Watts now, the limits in force, and which are ours."""
+    from cpubench.power.probe import watts_now
     from cpubench.power.registers import Host
     from cpubench.power.show import limits
 
-    document = limits(Host(root))
+    watts, document = watts_now(root), limits(Host(root))
     if json_:
-        emit(document)
+        emit({"watts": watts["watts"], **document, "problems": [*watts["problems"], *document["problems"]]})
     else:
         from cpubench.report.caps import show_limits
+        from cpubench.report.power import show_watts
 
+        show_watts(watts, sys.stdout)
         show_limits(document, sys.stdout)
 
 
@@ -134,8 +156,14 @@ def verify(
 
 
 def gauge(root: Path) -> Any:
-    """The meter of a cap's scope, as ``verify`` wants it; None where there is none."""
-    return None
+    """This host's own meter, as ``verify`` wants it; None where there is none."""
+    from cpubench.power.gauge import gauge as meter
+    from cpubench.power.verify import Gauge
+
+    try:
+        return Gauge(*meter("auto", root))
+    except UsageError:
+        return None
 
 
 @command.command()

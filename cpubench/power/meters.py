@@ -1,0 +1,100 @@
+"""All backends in the order of preference, and the one meter that a name means."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cpubench.errors import UsageError
+from cpubench.host.fact import ROOT
+from cpubench.power import dcmi, hints, hsmp, hwmon, perf, powercap
+from cpubench.power.backend import Backend, Found, sockets_of
+from cpubench.power.channel import Meter
+from cpubench.power.command import CommandMeter
+from cpubench.power.overlap import TOTALS, pick, totals
+from cpubench.power.redfish import RedfishError, RedfishMeter
+
+_HWMON = {name: Backend(name, hwmon.CHIPS[name][2], hwmon.finder(name), hwmon.open_meter) for name in hwmon.CHIPS}
+BACKENDS = (
+    Backend("powercap", "package", powercap.find, powercap.open_meter),
+    Backend("perf", "package", perf.find, perf.open_meter),
+    _HWMON["amd_energy"],
+    _HWMON["hsmp_hwmon"],
+    Backend("hsmp", "package", hsmp.find_below, hsmp.open_meter),
+    *(_HWMON[name] for name in ("grace", "smpro", "xgene", "power_meter")),
+    Backend("dcmi", "wall", dcmi.find, dcmi.open_meter),
+)
+NAMES = ("auto", *(backend.name for backend in BACKENDS), "redfish", "cmd:COMMAND")
+
+
+def open_meter(name: str, root: Path = ROOT, allow_estimated: bool = False) -> Meter:
+    """The meter of a name: ``powercap``, ``perf:package+dram``, ``redfish:URL``, ``cmd:COMMAND`` or ``auto``.
+
+    ``auto`` is the first of the host's own whose channels can all be read and added: never redfish or a command, which
+    a person must name. UsageError says why there is no such meter, and what to do.
+    """
+    kind, _, rest = name.partition(":")
+    if kind == "cmd":
+        return CommandMeter(name, rest)
+    if kind == "redfish":
+        return open_redfish(name, rest)
+    if kind == "auto":
+        return _first(root, allow_estimated)
+    backend = next((one for one in BACKENDS if one.name == kind), None)
+    if backend is None or (rest and rest not in TOTALS):
+        known = f"a meter is one of {', '.join(NAMES)}; one of the host's may say its scope: powercap:package+dram"
+        raise UsageError("meter", known, _option(name))
+    made = _opened(backend, rest, root, allow_estimated)
+    if isinstance(made, str):
+        raise UsageError("meter", made, _option(name))
+    return made
+
+
+def open_redfish(name: str, url: str) -> RedfishMeter:
+    """The meter of a BMC, by the URL or by CPUBENCH_REDFISH_URL; UsageError."""
+    url = url or os.environ.get("CPUBENCH_REDFISH_URL", "")
+    if not url:
+        raise UsageError("meter", hints.REDFISH, "--meter redfish")
+    try:
+        return RedfishMeter(name, url)
+    except RedfishError as error:
+        raise UsageError("meter", f"{error.code}: {error.text}", "--meter redfish") from None
+
+
+def _option(name: str) -> str:
+    return f"--meter {ascii(name[:60])[1:-1]}"
+
+
+def _opened(backend: Backend, total: str, root: Path, allow_estimated: bool) -> Meter | str:
+    """The backend's meter of a total, or why there is none."""
+    found = backend.find(root)
+    have = totals(found.channels)
+    if not have or (total and total not in have):
+        return _why(found) if not have else f"it has no channels of {total}; it has {', '.join(have)}"
+    sockets = sockets_of(root, found)
+    picked = pick(found.channels, total or have[0], sockets)
+    if picked.reason:
+        return f"{picked.reason}; {_why(found)}" if found.problems else picked.reason
+    if not allow_estimated and any(channel.provenance == "estimated" for channel in picked.channels):
+        return f"estimated: {hints.ESTIMATED}"
+    name = f"{backend.name}:{total or have[0]}"
+    return backend.open(name, total or have[0], list(picked.channels), sockets, root)
+
+
+def _why(found: Found) -> str:
+    if not found.problems:
+        return "no_interface: nothing of that kind is here"
+    first = found.problems[0]
+    return f"{first.code}: {first.path}: {first.hint}"
+
+
+def _first(root: Path, allow_estimated: bool) -> Meter:
+    reasons = []
+    for backend in BACKENDS:
+        made = _opened(backend, "", root, allow_estimated)
+        if not isinstance(made, str):
+            return made
+        reasons.append(made)
+    # What is there and closed tells more than what is not there.
+    best = next((reason for reason in reasons if not reason.startswith("no_interface")), reasons[0])
+    raise UsageError("meter", best, "--meter auto")
