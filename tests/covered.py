@@ -46,18 +46,19 @@ what it stopped by. Wanted is 0.92 or more in the first two noises.
 READING = """
 What this says:
 
-- **0.93 is held everywhere** in the noises that intervals are made for, at 8 to 40 passes, and over runs 0.95 to 0.97; but
-  for pairs whose difference is itself correlated by 0.3. Real pairs are not: in three runs of 40 passes it was 0.08 between
-  rows of a pass and 0.16 between its families, where rows had 0.24, families 0.39 and headlines 0.55. What is correlated
-  is moments of the host (the row *of the host*), and those a pair has in common. Words on pairs take 0.3 or more.
+- **0.93 is held everywhere** in the noises that intervals are made for, at 8 to 40 passes, and over runs 0.95 to
+  0.97; but for pairs whose difference is itself correlated by 0.3. Real pairs are not: in three runs of 40 passes it
+  was 0.08 between rows of a pass and 0.16 between its families, where rows had 0.24, families 0.39 and headlines
+  0.55. What is correlated is moments of the host (the row *of the host*), and those a pair has in common. Words on
+  pairs take 0.3 or more.
 - **At most 0.97 for pairs of independent passes**: 0.967 to 0.963.
 - **Runs that stop by width** are covered 0.93 or more at a correlation of 0.3, be it early or late.
-- **Stronger correlation is covered less**: at 0.5, which headlines of a shared virtual machine had (0.38 to 0.76 per core),
-  0.89 to 0.93, and 0.88 in runs of one family that stop early. `compare` says when the passes of a run are that much
-  alike; more runs a side are the way out.
+- **Stronger correlation is covered less**: at 0.5, which headlines of a shared virtual machine had (0.38 to 0.76 per
+  core), 0.89 to 0.93, and 0.88 in runs of one family that stop early. `compare` says when the passes of a run are
+  that much alike; more runs a side are the way out.
 - **One or two runs a side do not cover the hosts**, only themselves: 0.90. Hence "this run only".
-- **Identical machines** are called different, in anything of a table, in about 1 % of tables at most, inside runs and over
-  runs. One run a side calls identical *hosts* different, somewhere in a table, in up to 15 %.
+- **Identical machines** are called different, in anything of a table, in about 1 % of tables at most, inside runs and
+  over runs. One run a side calls identical *hosts* different, somewhere in a table, in up to 15 %.
 """
 
 
