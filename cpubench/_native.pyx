@@ -77,7 +77,7 @@ cdef extern from "board.h" nogil:
         int32_t rc
         char call[32]
         uint64_t t0_ns, t1_ns, ops, elapsed_ns, hook_ns, cpu_ns, run_delay_ns, nvcsw, nivcsw, minflt, majflt
-        int32_t cpu_first, cpu_last
+        int32_t cpu_first, cpu_last, loose
         uint64_t checksum, counter, huge_bytes, huge_asked_bytes
         uint64_t thread_ops[512]
 
@@ -371,11 +371,15 @@ cdef class Pool:
     cdef dict _answer(self, name, int seat, int threads=0):
         cdef cb_answer *a = &self.pool.board.seats[seat].answer
         if a.rc and a.rc != -_errno.ECANCELED:
-            raise OSError(-a.rc, os.strerror(-a.rc), f"{name}: {a.call.decode()}")
+            call = a.call.decode()
+            # Of a pin that was read back, EXDEV is ours.
+            elsewhere = a.rc == -_errno.EXDEV and call == "sched_setaffinity"
+            raise OSError(-a.rc, "it has no effect" if elsewhere else os.strerror(-a.rc), f"{name}: {call}")
         return {"cpu": self.seats[seat][0], "canceled": a.rc != 0, "t0_ns": a.t0_ns, "t1_ns": a.t1_ns, "ops": a.ops,
                 "elapsed_ns": a.elapsed_ns, "hook_ns": a.hook_ns, "cpu_ns": a.cpu_ns, "run_delay_ns": a.run_delay_ns,
                 "nvcsw": a.nvcsw, "nivcsw": a.nivcsw, "minflt": a.minflt, "majflt": a.majflt,
-                "cpu_first": a.cpu_first, "cpu_last": a.cpu_last, "checksum": a.checksum, "counter": a.counter,
+                "cpu_first": a.cpu_first, "cpu_last": a.cpu_last, "loose": bool(a.loose),
+                "checksum": a.checksum, "counter": a.counter,
                 "huge_bytes": a.huge_bytes, "huge_asked_bytes": a.huge_asked_bytes,
                 "thread_ops": [a.thread_ops[i] for i in range(threads)]}
 

@@ -25,7 +25,7 @@ struct cb_answer {
     char call[CB_CALL_BYTES];
     uint64_t t0_ns, t1_ns; /* CLOCK_MONOTONIC_RAW, the same on all CPUs */
     uint64_t ops, elapsed_ns, hook_ns, cpu_ns, run_delay_ns, nvcsw, nivcsw, minflt, majflt;
-    int32_t cpu_first, cpu_last;
+    int32_t cpu_first, cpu_last, loose; /* loose: it may run elsewhere too */
     uint64_t checksum, counter, huge_bytes, huge_asked_bytes, thread_ops[CB_MAX_GROUP];
 };
 

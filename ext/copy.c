@@ -67,7 +67,10 @@ static void obey(struct cb_board *board, uint32_t seat) {
     struct cb_answer *a = &board->seats[seat].answer;
     struct cb_ctx *ctx = &contexts[order->variant];
     if (order->verb == CB_PREPARE) a->rc = prepare(board, seat, ctx);
-    if (order->verb == CB_SAMPLE) cb_measure(ctx, order, board, a);
+    if (order->verb == CB_SAMPLE) {
+        cb_measure(ctx, order, board, a);
+        a->loose = cb_pinned(board->seats[seat].cpu) == 0;
+    }
     if (order->verb == CB_RELEASE) a->rc = release(ctx);
     tell(a, ctx);
 }
@@ -83,11 +86,15 @@ static int touch(uint64_t bytes) {
 }
 
 static int begin(struct cb_seat *seat, struct cb_answer *a) {
+    const char *call = "sched_setaffinity";
+    struct rusage used;
     int rc = cb_pin(seat->cpu);
-    snprintf(a->call, sizeof a->call, "%s", rc ? "sched_setaffinity" : "mmap");
+    if (!rc && cb_pinned(seat->cpu) == 0) rc = -EXDEV;
+    if (!rc && getrusage(RUSAGE_THREAD, &used)) rc = -errno, call = "getrusage"; /* without it there is no evidence */
     uint64_t start = cb_now_ns();
-    if (!rc) rc = touch(seat->touched_bytes);
+    if (!rc && (rc = touch(seat->touched_bytes))) call = "mmap";
     a->elapsed_ns = cb_now_ns() - start;
+    snprintf(a->call, sizeof a->call, "%s", call);
     cb_evidence_open(); /* without it run_delay_ns stays 0 */
     a->cpu_first = sched_getcpu();
     return a->rc = rc;

@@ -111,6 +111,7 @@ static inline void cb_cycle_lap(const void *base, uint64_t lines, uint64_t seed,
 /* process.c */
 int cb_fail(struct cb_ctx *, const char *call);      /* -errno (never 0), with the call's name kept */
 int cb_pin(int cpu);                                 /* pins this thread and reads it back; 0 or -errno */
+int cb_pinned(int cpu);                              /* 1 if it may run there alone, 0 if not, -1 if that is not told */
 int cb_reap(struct cb_ctx *, pid_t, int *status);    /* waitpid through EINTR; 0 or -errno */
 int cb_peer_start(struct cb_ctx *, void (*body)(struct cb_ctx *)); /* a process on the last of ctx->cpus, pinned */
 int cb_peer_stop(struct cb_ctx *);                   /* killed and reaped; also where none was started */

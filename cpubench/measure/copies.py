@@ -6,6 +6,8 @@ Standard library and the extension only: the block imports this.
 from __future__ import annotations
 
 import errno
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ class Copies:
     slots: dict[tuple[str, str], int]  # (kernel, params) -> slot; copies 1, cores and cpus share what is prepared
     scratch: dict[str, Any]  # what was obtained for files, or the "reason" of none
     storage: dict[str, Any]  # what the disk of --workdir is
+    allowed: frozenset[int] = frozenset()  # CPUs of this process when they were started; empty: not told
     prepared: set[int] = field(default_factory=set)  # slots
     told: dict[int, dict[int, Answer]] = field(default_factory=dict)  # slot -> seat -> last answer
     prepare_ns: dict[int, int] = field(default_factory=dict)
@@ -85,7 +88,7 @@ def start(plan: dict[str, Any], folder: Path, seed: int) -> Copies:
     copy, target = str(programs.COPY), str(programs.TARGET)
     pool = _native.Pool(copy, target, str(place), where, plan["llc_bytes"] or 0, seed, str(disk))
     kernels = {k["name"]: k for k in _native.kernels(hidden=True)}
-    copies = Copies(pool, kernels, variants, seats, slots, scratch, storage_facts(disk))
+    copies = Copies(pool, kernels, variants, seats, slots, scratch, storage_facts(disk), allowed_now())
     if "reason" in scratch:
         copies.errors |= {key(v): scratch["reason"] for v in files}
     return copies
@@ -168,7 +171,33 @@ def sample(
         prepare(copies)
         return None
     copies.told[slot].update(zip(seats, answers, strict=True))
+    if wrong := misplaced(answers, variant["groups"], copies.allowed - (allowed_now() or copies.allowed)):
+        copies.errors[key(variant)] = f"{row_name(variant['kernel'], variant['params'])}: {wrong}"
+        return None
     return answers
+
+
+def allowed_now() -> frozenset[int]:
+    """The online CPUs that this process may run on; empty where a filter of system calls hides them."""
+    try:
+        return frozenset(os.sched_getaffinity(0))
+    except OSError:
+        return frozenset()
+
+
+def misplaced(answers: Sequence[Answer], groups: Sequence[Sequence[int]], lost: frozenset[int]) -> str | None:
+    """Why a sample was not taken where its copies belong, or None: a CPU went offline, or a cpuset was changed.
+
+    Threads and peers of a copy have CPUs of their own: those are among the ``lost`` ones then, which were allowed once.
+    """
+    for one in answers:
+        for cpu in (one["cpu_first"], one["cpu_last"]):
+            if cpu != one["cpu"]:
+                return f"copy was moved from CPU {one['cpu']} to CPU {cpu}"
+        if one["loose"]:
+            return f"copy on CPU {one['cpu']} is pinned there no more"
+    gone = sorted(lost & {cpu for group in groups for cpu in group})
+    return f"CPU {gone[0]} is no longer online or allowed" if gone else None
 
 
 def release(copies: Copies) -> None:
