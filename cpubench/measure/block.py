@@ -17,13 +17,14 @@ from cpubench.host.idle import idle_usage
 from cpubench.host.noise import environment, snapshot
 from cpubench.measure import copies as pool
 from cpubench.measure import programs
-from cpubench.measure.inside import serve
+from cpubench.measure.inside import BlockFailed, serve
 from cpubench.results.files import sealed
 from cpubench.results.orders import orders
 
 SUMS = ("ops", "elapsed_ns", "hook_ns", "cpu_ns", "run_delay_ns", "nvcsw", "nivcsw", "minflt", "majflt")
 # A kernel without CONFIG_SCHED_INFO, or no /proc, has no such file; the copies then read 0.
 RUN_DELAY_TOLD = os.access("/proc/self/schedstat", os.R_OK)
+HUGE_PAGES_TOLD = os.access("/proc/self/smaps", os.R_OK)  # the copies read 0 then too
 COLUMNS = ("round", "wall_ns", *SUMS, "moved", "overlap_ppm", "cpu_first", "cpu_last")
 
 
@@ -67,7 +68,7 @@ def obtained(copies: pool.Copies, variant: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"cpus": variant["groups"]}
     if instructions := copies.kernels[variant["kernel"]]["instructions"]:
         found["instructions"] = instructions
-    if any(t["huge_asked_bytes"] for t in had):
+    if HUGE_PAGES_TOLD and any(t["huge_asked_bytes"] for t in had):
         found["huge_ppm"] = min(t["huge_bytes"] * 1_000_000 // t["huge_asked_bytes"] for t in had)
     if "files" in variant["flags"]:
         found |= copies.scratch
@@ -99,6 +100,14 @@ def measure_rounds(
                     states = cells[i]["obtained"].setdefault("idle_entries", {})
                     states[state] = states.get(state, 0) + entries - before.get(state, 0)
     return cells, timed_ns
+
+
+def _check_some_left(copies: pool.Copies) -> None:
+    """Raises BlockFailed where no row of a listed kernel got through: that says nothing of them, but of the host."""
+    listed = [v for v in copies.variants if "hidden" not in v["flags"]] or copies.variants
+    reasons = [copies.errors.get(pool.key(variant)) for variant in listed]
+    if all(reasons):
+        raise BlockFailed(f"no row got through; the first: {reasons[0]}")
 
 
 def _idle(variant: dict[str, Any]) -> dict[str, int]:
@@ -145,6 +154,7 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
         rounds_start_ns = _native.now_ns()
         cells, timed_ns = measure_rounds(copies, plan, rounds)
         rounds_ns = _native.now_ns() - rounds_start_ns
+        _check_some_left(copies)
         noise = environment(before, snapshot(plan["cpus"], os.getsid(0)))
         windows = [measure_window(copies, plan, w) for w in plan["windows"]]
         pool.release(copies)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,15 +53,23 @@ def run_child(
     is stopped first: it kills its copies, and its guard removes the scratch folder.
     """
     own = installed or Installed()
-    scratch = tempfile.mkdtemp(prefix=".scratch-", dir=workdir)
+    try:
+        scratch = tempfile.mkdtemp(prefix=".scratch-", dir=workdir)
+    except OSError as error:
+        raise UsageError("workdir", f"cannot hold a scratch folder: {error.strerror}", str(workdir)) from None
     # The size of the environment moves the stack, and with it up to several per cent of time (Mytkowicz, ASPLOS 2009):
     # each block draws its own.
     environment = {**os.environ, **own.settings, "CPUBENCH_PADDING": "x" * rng.randrange(4096)}
     command = own.command(module, [*arguments, scratch, str(_native.now_ns()), str(os.getpid())])
-    child = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, errors="replace", start_new_session=True,
-    )  # fmt: skip
+    name = module.rpartition(".")[2]
+    try:
+        child = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True, errors="replace", start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise UsageError("child_failed", f"cannot be started: {error.strerror}", name) from None
     try:
         # Its guard holds stderr too: the end of it is the end of all that the child had.
         _, complaint = child.communicate()
@@ -70,8 +79,16 @@ def run_child(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if child.returncode:
-        lines = complaint.strip().splitlines() or [f"ended with status {child.returncode}"]
-        raise UsageError("child_failed", lines[-1][:300], module.rpartition(".")[2])
+        lines = complaint.strip().splitlines() or [ended(child.returncode)]
+        raise UsageError("child_failed", lines[-1][:300], name)
+
+
+def ended(code: int) -> str:
+    """How a process ended that said nothing, from its exit code as subprocess has it."""
+    if code < 0:
+        known = {one.value: one.name for one in signal.Signals}
+        return f"killed by {known.get(-code, 'signal')} ({-code})"
+    return f"ended with status {code}"
 
 
 def stop(child: subprocess.Popen[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -23,13 +24,24 @@ def host_lock() -> socket.socket:
 
     UsageError where another run has it: two runs at once would measure each other.
     """
-    lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
-        lock.bind(b"\0cpubench.run")
-    except OSError:
-        lock.close()
-        raise UsageError("busy", "another cpubench run is measuring on this host; wait for its end") from None
+        lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            lock.bind(b"\0cpubench.run")
+        except OSError:
+            lock.close()
+            raise
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError("busy", "another cpubench run is measuring on this host; wait for its end") from None
+        text = f"cannot be taken ({error.strerror}): without it a second run would not be noticed; allow Unix sockets"
+        raise UsageError("lock", text, "the lock of this host") from None
     return lock
+
+
+def gone(folder: Path) -> bool:
+    """Whether a run folder with a plan is there no more: removed, renamed, or on a disk that was unmounted."""
+    return not (folder / "plan.json").exists()
 
 
 def check_workdir(workdir: Path) -> Path:

@@ -21,6 +21,10 @@ from cpubench.results.files import canonical, write_atomic
 Work = Callable[[dict[str, Any], list[str], Path, int], dict[str, Any]]
 
 
+class BlockFailed(Exception):
+    """What was measured is not worth a file: the text says why."""
+
+
 def serve(arguments: list[str], work: Work) -> int:
     """0, or 1 with one line on stderr: what could not be done. ``arguments`` are the plan's file, those of the process
     itself, the file to write, and, from ``run_child``, the scratch folder, the start and the parent's pid."""
@@ -32,6 +36,9 @@ def serve(arguments: list[str], work: Work) -> int:
         guard(Path(folder))
         found = work(json.loads(Path(plan_file).read_bytes()), own, Path(folder), int(started_ns))
         write_atomic(Path(out), canonical(found))
+    except BlockFailed as error:
+        print(error, file=sys.stderr)
+        return 1
     except (OSError, _native.PoolBroken) as error:
         where = getattr(error, "filename", None) or "pool"
         print(f"{where}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)

@@ -80,14 +80,24 @@ def measure_passes(state: State, workdir: Path, tell: Tell) -> Path:
             state.look()
             raise
         finally:
-            if state.passes:
+            if state.passes and not any(place.gone(side.folder) for side in state.sides):
                 for side in state.sides:
                     write_run(state, side, by)
                 place.log(state.folder, "stopped", by=by, passes=state.passes)
                 tell(f"stopped by {by}", state)
     except (UsageError, KeyboardInterrupt) as error:
+        _check_there(state)
         raise Unfinished(error, state.folder, state.passes) from None
+    _check_there(state)
     return state.folder
+
+
+def _check_there(state: State) -> None:
+    """UsageError where a run folder is gone, and with it what was measured."""
+    for side in state.sides:
+        if place.gone(side.folder):
+            text = f"is gone (removed, renamed or unmounted), and with it {len(side.blocks)} passes"
+            raise UsageError("vanished", text, str(side.folder))
 
 
 def _until_stop(state: State, workdir: Path, tell: Tell) -> str:
@@ -103,6 +113,7 @@ def _until_stop(state: State, workdir: Path, tell: Tell) -> str:
                 took_ns += _measure(state, side, failures, workdir, tell)
             failures = 0
         except UsageError as error:
+            _check_there(state)
             failures += 1
             place.log(state.folder, "block_failed", index=index, reason=str(error))
             tell(f"failed: {error}", state)
@@ -145,13 +156,20 @@ def _block(side: Side, index: int, attempt: str, workdir: Path, again: bool = Fa
     return load_block(file, side.plan)
 
 
+def _as_written(file: Path) -> Any:
+    try:
+        return msgspec.json.decode(file.read_bytes())
+    except OSError as error:
+        raise UsageError("missing", f"was finished and cannot be read again: {error.strerror}", str(file)) from None
+
+
 def write_run(state: State, side: Side, by: str) -> None:
     """Writes the ``run.json`` of a side, with its blocks as their files have them: their seals are of every word."""
     passes = []
     for index in range(len(side.blocks)):
         aside = index in side.set_aside
         files = [side.block_file(index, again=aside)] + [side.block_file(index)] * aside
-        counts, *others = [msgspec.json.decode(file.read_bytes()) for file in files]
+        counts, *others = map(_as_written, files)
         passes.append({"index": index, "blocks": [counts], "set_aside": others})
     width = None if state.half_width is None else round(state.half_width * 1e6)
     signature_of(side.folder / "run.json").unlink(missing_ok=True)  # of the file that this one takes the place of

@@ -23,7 +23,10 @@ def guard(folder: Path) -> int:
     It sits in a session of its own, where neither Ctrl-C nor a kill of this process group reaches it.
     """
     kept, watched = os.pipe()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError as error:  # at a limit of processes
+        raise OSError(error.errno, error.strerror, "fork") from None
     if pid:
         os.close(kept)
         return pid  # copies do not keep `watched` open: it is not inheritable (PEP 446)
