@@ -21,6 +21,7 @@ from cpubench.measure import folder as place
 from cpubench.measure import plan as planning
 from cpubench.measure.draft import Options, draft
 from cpubench.measure.passes import State, Tell, measure_passes
+from cpubench.measure.room import check_tasks
 from cpubench.measure.sides import TURNS, Side, resumed_sides, turns_document, two_sides
 from cpubench.results.load import load_plan
 from cpubench.results.records import Plan
@@ -32,6 +33,7 @@ def run(options: Options, tell: Tell) -> Path:
     with contextlib.nullcontext() if options.locked else place.host_lock():
         began_ns = time.monotonic_ns()
         plan, facts = draft(options)
+        check_tasks(plan.variants)
         workdir = options.workdir and place.check_workdir(options.workdir)
         folder, made = place.new_folder(options.out, facts["hostname"])
         state = State(folder, [Side(folder, plan)], facts, began_ns, float(plan.predicted_pass_ns))
@@ -63,6 +65,7 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None) -> Path:
             raise UsageError("resume", f"was made by another build (cpubench {plan.cpubench}): start anew", str(folder))
         if plan.host_id != facts["id"]:
             raise UsageError("resume", "was made on another host: start anew", str(folder))
+        check_tasks(plan.variants)
         workdir = workdir and place.check_workdir(workdir)
         place.sweep(folder)
         state = State(folder, sides, facts, time.monotonic_ns(), float(plan.predicted_pass_ns) * len(sides))
