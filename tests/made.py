@@ -114,8 +114,8 @@ _EMPTY = r.Samples(**{name: [] for name in r.Samples.__struct_fields__})
 
 def made_environment(**moved: int) -> dict[str, Any]:
     """A second in which nothing of somebody else happened, but for the counters that ``moved``."""
-    told = [name for name in r.Snapshot.__struct_fields__ if name not in ("t_ns", "freq_khz", "runnable")]
-    before = {"t_ns": 10**9, "freq_khz": [], "runnable": 1, **dict.fromkeys(told, 0)}
+    now = {"t_ns": 10**9, "freq_khz": [], "runnable": 1, "online": "0-1", "allowed": "0-1"}
+    before = dict.fromkeys(r.Snapshot.__struct_fields__, 0) | now
     after = {**before, "t_ns": 2 * 10**9}
     return {"before": before, "after": after | moved, "busiest": [], "reasons": {}}
 

@@ -20,6 +20,7 @@ STEAL = 0.005  # of the CPUs' time
 CONTENDED = 0.05  # of the CPUs' time, and of the samples' time
 OVERLAP_PPM = 900_000
 ROW_SHARE = 0.2  # of a row's samples: beyond that its badge is the row's
+SUSPENDED_NS = 10_000_000  # two clocks that are read one after the other are never that far apart by themselves
 BIMODAL = 0.05
 DRIFT, DRIFT_ERRORS, DRIFT_PASSES = 0.02, 3.0, 9
 
@@ -40,6 +41,8 @@ class Flag(Enum):
     CONTENDED = "contended", "other processes took more than 5 % of the CPUs' time, or samples waited that long for one"
     HOT = "hot", "the CPU slowed down because of its temperature"
     CAPPED = "capped", "the CPU came to a power limit, and none was set"
+    SUSPENDED = "suspended", "the machine slept meanwhile"
+    CPUS = "cpus", "CPUs went offline or online meanwhile, or others were allowed"
     # of samples; of a row that has them in more than 20 % of its samples
     PREEMPTED = "preempted", "the sample waited for its CPU for more than 1 % of its time"
     MIGRATED = "migrated", "a copy was not on the CPU that it is pinned to"
@@ -63,6 +66,7 @@ def block_verdicts(plan: Plan, block: Block) -> dict[Flag, bool | None]:
     delayed = _delayed(plan, block)
     throttles, limits = _moved(block, "throttles"), _moved(block, "power_limits")
     heat = [moved for name in ("core_throttles", "package_throttles") if (moved := _moved(block, name)) is not None]
+    slept, lists = _moved(block, "suspended_ns"), [_changed(block, name) for name in ("online", "allowed")]
     waited = delayed is not None and delayed > CONTENDED
     return {
         Flag.STOLEN: None if stolen is None else stolen > STEAL,
@@ -71,6 +75,8 @@ def block_verdicts(plan: Plan, block: Block) -> dict[Flag, bool | None]:
         Flag.HOT: any(heat) if heat else None,
         # Under a cap that is what a cap does.
         Flag.CAPPED: False if block.cap != BASE_CAP else None if limits is None else limits > 0,
+        Flag.SUSPENDED: None if slept is None else slept > SUSPENDED_NS,
+        Flag.CPUS: any(lists) or (None if None in lists else False),
     }
 
 
@@ -78,6 +84,12 @@ def _moved(block: Block, counter: str) -> int | None:
     """By how much a counter grew around the rounds; None where it was not told."""
     both = [getattr(one, counter) for one in (block.environment.before, block.environment.after) if one is not None]
     return None if len(both) < 2 or None in both else max(0, both[1] - both[0])
+
+
+def _changed(block: Block, name: str) -> bool | None:
+    """Whether a list of CPUs was another one after the rounds; None where it was not told."""
+    both = [getattr(one, name) for one in (block.environment.before, block.environment.after) if one is not None]
+    return None if len(both) < 2 or None in both else both[0] != both[1]
 
 
 def cpu_time_ns(plan: Plan, block: Block) -> int | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cpubench.host.cgroup import UNIFIED, own_groups
+from cpubench.host.cpulist import format_cpulist, parse_cpulist, read_cpulist
 from cpubench.host.fact import ROOT, Fact, names_in, read_int, read_text
 from cpubench.host.others import TICK_NS, growth, look
 
@@ -35,10 +36,13 @@ def snapshot(cpus: Sequence[int], session: int, root: Path = ROOT) -> Json:
     seen = look(session, root)
     facts = {**_cpu_times(cpus, root), "others_ns": seen.others_ns, "kernel_ns": seen.kernel_ns}
     facts |= {"stalled_ns": _stalled(root), **_throttles(root), **_heat(cpus, root)}
-    facts |= {"runnable": _runnable(root), "logins": _logins(root)}
+    facts |= {"runnable": _runnable(root), "logins": _logins(root), "suspended_ns": Fact(_suspended_ns())}
     frequencies = _frequencies(cpus, root)
     found: Json = {"t_ns": t_ns, "freq_khz": frequencies.value or [], "seen": seen}
     reasons = {"freq_khz": frequencies.reason} if frequencies.reason else {}
+    for name, listed in (("online", read_cpulist(root, f"{CPU}/online")), ("allowed", _allowed(root))):
+        found[name] = None if listed.value is None else format_cpulist(listed.value)
+        reasons |= {name: listed.reason} if listed.reason else {}
     for name, fact in facts.items():
         sane = fact.value is None or 0 <= fact.value < MOST
         found[name] = fact.value if sane else None
@@ -76,6 +80,24 @@ def _cpu_times(cpus: Sequence[int], root: Path) -> dict[str, Fact[int]]:
         return dict.fromkeys(fields, Fact(None, f"/proc/stat: no times of CPU {absent[0]}"))
     sums = {name: sum(rows[cpu][at] for cpu in cpus for at in places) for name, places in fields.items()}
     return {name: Fact(TICK_NS * ticks) for name, ticks in sums.items()}
+
+
+def _suspended_ns() -> int:
+    """What the clock that goes on in suspend is ahead of the one that does not (clock_gettime(2)), at most: of nine
+    readings of both the least, since an interruption between them only adds."""
+    return min(
+        time.clock_gettime_ns(time.CLOCK_BOOTTIME) - before_ns
+        for before_ns in (time.clock_gettime_ns(time.CLOCK_MONOTONIC) for _ in range(9))
+    )
+
+
+def _allowed(root: Path) -> Fact[list[int]]:
+    text = read_text(root, "proc/self/status", 1 << 16)
+    match = re.search(r"^Cpus_allowed_list:(.*)$", text.value or "", re.MULTILINE)
+    try:
+        return Fact(parse_cpulist(match[1])) if match else Fact(None, text.reason or "/proc/self/status: no such list")
+    except ValueError as error:
+        return Fact(None, f"/proc/self/status: {error}")
 
 
 def _stalled(root: Path) -> Fact[int]:

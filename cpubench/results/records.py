@@ -16,6 +16,7 @@ Copies = Literal["1", "cores", "cpus"]
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(gt=0)]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$(?!\n)")]
+CpuList = Annotated[str, Meta(pattern="^[0-9,-]*$(?!\n)")]  # "0-3,8"
 # Our own words, which other tools print as they are (pytest-benchmark compare): no control character, no other script.
 Name = Annotated[str, Meta(pattern="^[ -~]{0,120}$(?!\n)")]
 
@@ -191,6 +192,9 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     freq_khz: list[Count] = field(default_factory=list)  # now, of each of the plan's CPUs; empty: not told
     runnable: Count | None = None  # tasks that run or could, now
     logins: Count | None = None  # sessions of users, now
+    suspended_ns: Count | None = None  # CLOCK_BOOTTIME less CLOCK_MONOTONIC
+    online: CpuList | None = None  # CPUs, now
+    allowed: CpuList | None = None  # to the block, now
 
 
 class Busy(Struct, frozen=True, kw_only=True):
