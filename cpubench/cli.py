@@ -37,6 +37,9 @@ def native() -> Any:
     try:
         from cpubench import _native
     except ImportError as error:
+        if "failed to map segment" in str(error):  # of the dynamic linker
+            text = "may not be executed: is its file system mounted noexec? Install cpubench elsewhere"
+            raise UsageError("noexec", text, str(Path(__file__).parent)) from None
         raise UsageError("not_built", f"{NOT_BUILT} ({error})") from None
     return _native
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import click
 from cpubench.cli import cli, emit
 from cpubench.errors import UsageError
 
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -38,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in STOPS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP, and a script's `&` SIGINT
             signal.signal(number, _interrupt)
+    for name in THREADS:  # numpy would start a thread for each CPU, and at a limit of processes it dies of that
+        os.environ.setdefault(name, "1")
     try:
         return cli.main(given, prog_name="cpubench", standalone_mode=False) or 0
     except UsageError as error:
@@ -49,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         _complain("usage", error.format_message(), context.command_path if context else "", json_)
+    except MemoryError:
+        _complain("memory", "no memory is left to this process", "", json_)
     except (KeyboardInterrupt, click.Abort):
         _complain("interrupted", "interrupted", "", json_)
         return 130

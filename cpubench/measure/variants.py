@@ -176,14 +176,17 @@ def held_bytes(variants: Sequence[Variant]) -> int:
 
 
 def fit(variants: Sequence[Variant], memory_bytes: int | None) -> tuple[list[Variant], list[Missing]]:
-    """The variants that fit into two thirds of the memory; what is only shown is left out first, then the largest.
+    """The variants that fit into two thirds of the memory; what does not fit by itself is left out first, then what is
+    only shown, then the largest.
 
     Not half of it: then a machine with 2 GiB for each core, a common one, would have no score.
     """
     kept, missing = list(variants), []
     limit = memory_bytes * 2 // 3 if memory_bytes is not None else None
     while limit is not None and held_bytes(kept) > limit:
-        largest = max(kept, key=lambda v: (not v.scored, v.held_bytes * len(v.groups)))
+        hopeless = [v for v in kept if v.held_bytes * len(v.groups) > limit]
+        holding = hopeless or [v for v in kept if v.held_bytes]  # to leave out others would gain nothing
+        largest = max(holding, key=lambda v: (not v.scored, v.held_bytes * len(v.groups)))
         kept.remove(largest)
         need = largest.held_bytes * len(largest.groups) >> 20
         text = f"needs {need} MiB; all variants together may hold two thirds of the memory, {limit >> 20} MiB"
