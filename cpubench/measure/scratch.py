@@ -64,7 +64,11 @@ def open_scratch(parent: Path, need_bytes: int) -> tuple[Path, dict[str, Any]]:
     if free.f_bavail * free.f_frsize < need_bytes:
         return parent, {"reason": f"/dev/shm has {free.f_bavail * free.f_frsize >> 20} MiB, {need_bytes >> 20} needed"}
     folder = Path(tempfile.mkdtemp(prefix="cpubench-", dir=shm))
-    guard(folder)
+    try:
+        guard(folder)
+    except BaseException:
+        folder.rmdir()
+        raise
     return folder, _obtained("dev_shm", folder)
 
 
