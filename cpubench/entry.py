@@ -14,6 +14,7 @@ from cpubench.cli import cli, emit
 from cpubench.errors import UsageError
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+MOST_LINE = 2000  # characters of a text of ours: commands that give a limit back are among them
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -45,7 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return cli.main(given, prog_name="cpubench", standalone_mode=False) or 0
     except UsageError as error:
-        _complain(error.code, error.text, error.where, json_)
+        from cpubench.results.parse import shown  # which --help does without
+
+        _complain(error.code, shown(error.text, MOST_LINE), shown(error.where, MOST_LINE), json_)
         return 130 if error.code == "interrupted" else error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())

@@ -17,6 +17,7 @@ from cpubench.measure.sides import TURNS
 from cpubench.report.output import as_text
 from cpubench.report.terminal import show_score
 from cpubench.results.load import load_run
+from cpubench.results.parse import shown
 from cpubench.results.records import Run
 from cpubench.results.signature import sign
 from cpubench.versus import compared, tell
@@ -34,7 +35,7 @@ def naming(folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         raise UsageError("interrupted", f"interrupted; the finished run is kept in {folder}") from None
     except Exception:  # ours: its traceback follows
-        print(f"cpubench: the run is kept in {folder}", file=sys.stderr)
+        print(f"cpubench: the run is kept in {shown(str(folder), 4096)}", file=sys.stderr)
         raise
 
 
@@ -86,7 +87,7 @@ def show(folder: Path, json_: bool) -> bool:
         else:
             tell(compared_sides, json_=False, markdown=False)
     if not json_:
-        print(f"\nrun folder: {folder}")
+        print(f"\nrun folder: {shown(str(folder), 4096)}")
     return publishable
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from cpubench.results.parse import shown
+
 ENDS = {"interrupted": "interrupted", "failed": "given up"}  # the others are reasons to stop
 
 
@@ -47,7 +49,7 @@ def progress(out: TextIO) -> Callable[[str, Any], None]:
         elif event.startswith("warning"):
             line(event)
         else:
-            line(f"pass {passes + 1} {event}")
+            line(f"pass {passes + 1} {shown(event)}")
 
     return tell
 
