@@ -11,27 +11,18 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from host import trees
 from hosts import machines
-
-from cpubench.host.cgroup import own_groups
+from hosts.surroundings import control_group, may_unshare
 
 Json = dict[str, Any]
 CPU = "/sys/devices/system/cpu"
 ALLOWED = sorted(os.sched_getaffinity(0))
-
-
-def may_unshare() -> bool:
-    done = subprocess.run(["unshare", "-m", "mount", "--make-rprivate", "/"], capture_output=True, check=False)
-    return done.returncode == 0
-
-
-pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not may_unshare(), reason="needs root and mount namespaces")
+pytestmark = pytest.mark.skipif(not may_unshare(), reason="needs root and mount namespaces")
 
 
 @pytest.fixture(autouse=True)
@@ -60,25 +51,6 @@ def host(*commands: str, group: str = "") -> Json:
 
 def over(fake: Path, real: str) -> str:
     return f"mount --bind {shlex.quote(str(fake))} {real}"
-
-
-@contextmanager
-def control_group(controller: str, *names: str) -> Iterator[Path]:
-    """A new group of v1 below the own one, and groups inside of it; skipped where v1 has no such controller here."""
-    own = own_groups([controller]).folders
-    top = Path("/", own[0][1]) if own else None
-    if top is None or not os.access(top / "cgroup.procs", os.W_OK):
-        pytest.skip(f"no control group v1 of {controller} that may be written")
-    folders = [top / f"cpubench-test-{os.getpid()}"]
-    folders += [folders[0].joinpath(*names[: n + 1]) for n in range(len(names))]
-    try:
-        for folder in folders:
-            folder.mkdir()
-        yield folders[0]
-    finally:
-        for folder in reversed(folders):
-            if folder.exists():
-                folder.rmdir()
 
 
 def test_another_cpu_tree_with_a_cap_isolated_cpus_and_unknown_packages(tmp_path: Path) -> None:
