@@ -9,10 +9,10 @@ import threading
 import time
 from pathlib import Path
 
-import made
 import msgspec
 import pytest
-from pools import CPUS, KERNELS, children, groups_of, lived, param
+from blocks import WORK, plan_of, run_block, variant
+from pools import CPUS, KERNELS, children, lived, param
 
 from cpubench import _native
 from cpubench.analysis.flags import Flag, block_flags, sample_flags
@@ -23,35 +23,7 @@ from cpubench.measure.block import COLUMNS, add_sample, empty_cell
 from cpubench.measure.child import run_child
 from cpubench.measure.scratch import file_system
 from cpubench.results.files import content_hash
-from cpubench.results.load import load_block
-from cpubench.results.records import Plan, Variant
-
-WORK = ("test_work", "steps=1000")
-
-
-def variant(kernel, label, copies="1", ops=1000, window_ns=0):
-    index, record = param(kernel, label)
-    groups = groups_of(kernel, label)
-    groups = groups[-1:] if copies == "1" else groups
-    k = KERNELS[kernel]
-    return Variant(
-        kernel=kernel, family=k["family"], params=label, copies=copies, scored=True, version=1, unit=k["unit"],
-        flags=k["flags"], index=index, value=record["value"], groups=groups, divisor=len(groups),
-        held_bytes=record["held_bytes"], ops=ops, window_ns=window_ns,
-    )  # fmt: skip
-
-
-def plan_of(variants, **fields):
-    return msgspec.convert(made.made_run(passes=0, variants=variants, **fields)["plan"], Plan)
-
-
-def run_block(folder: Path, plan: Plan):
-    plan_file, out = folder / "plan.json", folder / "block.json"
-    plan_file.write_bytes(msgspec.json.encode(plan))
-    run_child("cpubench.measure.block", [str(plan_file), "0", "as-is", str(out)], folder, random.Random(1))
-    assert [path.name for path in sorted(folder.iterdir())] == ["block.json", "plan.json"]
-    return load_block(out, plan)
-
+from cpubench.results.records import Plan
 
 def test_a_block_stores_raw_integers_of_every_cell(tmp_path):
     variants = [variant(*WORK, ops=5000), variant(*WORK, "cores", ops=100, window_ns=5_000_000)]
