@@ -85,9 +85,13 @@ def validate(session: nox.Session) -> None:
 
 @nox.session
 def torture(session: nox.Session) -> None:
-    """Two hundred cappers are killed at random moments; each of their limits must be as before within 2 s."""
-    session.install("-q", ".")
-    session.run("python", "tests/power/kills.py", *session.posargs)
+    """Cappers and runs are killed at random moments, and quick runs go through poor surroundings; two hours.
+
+    Everything after ``--`` goes to ``tests/torture.py``: how many runs of seconds and of ``quick`` are killed.
+    """
+    session.install("-q", ".", *group("tests"))
+    session.run("python", "tests/power/kills.py")
+    session.run("python", "tests/torture.py", "--recipes", *session.posargs)
 
 
 @nox.session

@@ -183,6 +183,25 @@ def test_no_durations(text):
         nanoseconds(text)
 
 
+def test_names_of_folders_are_never_printed_as_they_are(capsys, tmp_path):
+    folder = tmp_path / "a\n\x1b[31m\udcff b"
+    for command in (["score", str(folder)], ["run", "--resume", str(folder)], ["validate", str(folder), "--json"]):
+        assert main(command) == 2
+        told = capsys.readouterr()
+        assert "\x1b" not in told.out + told.err
+        assert len(told.err.splitlines()) == 1
+        assert "a\\n\\x1b[31m" in told.err
+
+
+def test_no_memory_is_one_line(capsys, monkeypatch):
+    def nothing_left(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("cpubench.results.load.load_run", nothing_left)
+    assert main(["score", "x"]) == 2
+    assert capsys.readouterr().err == "cpubench: no memory is left to this process\n"
+
+
 def test_a_broken_pipe_is_no_traceback(run):
     command = f"{shlex.quote(sys.executable)} -I -m cpubench list --json | head -c 1"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)

@@ -1,7 +1,8 @@
 """Kills runs at random moments and goes on with them: ``python tests/torture.py [KILLS] [QUICK KILLS] [--recipes]``.
 
 Runs of seconds are killed and resumed until they have had enough, then real ones of the profile ``quick``; with
-``--recipes`` there is also one ``quick`` run in each surrounding of ``tests/hosts/recipes.py``. Prints one JSON document.
+``--recipes`` there is also one ``quick`` run in each surrounding of ``tests/hosts/recipes.py``. Prints one JSON
+document.
 """
 
 from __future__ import annotations

@@ -41,8 +41,9 @@ def snapshot(cpus: Sequence[int], session: int, root: Path = ROOT) -> Json:
     found: Json = {"t_ns": t_ns, "freq_khz": frequencies.value or [], "seen": seen}
     reasons = {"freq_khz": frequencies.reason} if frequencies.reason else {}
     for name, listed in (("online", read_cpulist(root, f"{CPU}/online")), ("allowed", _allowed(root))):
-        found[name] = None if listed.value is None else format_cpulist(listed.value)
-        reasons |= {name: listed.reason} if listed.reason else {}
+        found[name] = format_cpulist(listed.value) if listed.value else None
+        if not listed.value:
+            reasons[name] = listed.reason or "no CPU is listed"
     for name, fact in facts.items():
         sane = fact.value is None or 0 <= fact.value < MOST
         found[name] = fact.value if sane else None

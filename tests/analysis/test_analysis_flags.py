@@ -31,6 +31,7 @@ def plan_and_block(variants: list[Variant] | None = None, cap: str = "as-is", **
         ("core_throttles", 0, Flag.HOT),
         ("package_throttles", 0, Flag.HOT),
         ("power_limits", 0, Flag.CAPPED),
+        ("suspended_ns", 10**7, Flag.SUSPENDED),
     ],
 )
 def test_a_block_is_flagged_beyond_the_limit(counter: str, most: int, flag: Flag) -> None:
@@ -46,6 +47,17 @@ def test_what_our_own_kernels_do_flags_nothing(counter: str) -> None:
 
 def test_a_power_limit_under_a_cap_is_what_a_cap_does() -> None:
     assert block_flags(*plan_and_block(cap="250W", power_limits=9)) == []
+
+
+@pytest.mark.parametrize("name", ["online", "allowed"])
+def test_a_block_whose_cpus_changed_is_flagged(name: str) -> None:
+    plan, block = plan_and_block()
+    before, after = block.environment.before, block.environment.after
+    assert before is not None
+    assert after is not None
+    for cpus, verdict in (("0", True), (None, None), ("0-1", False)):
+        other = Environment(before=before, after=msgspec.structs.replace(after, **{name: cpus}))
+        assert block_verdicts(plan, msgspec.structs.replace(block, environment=other))[Flag.CPUS] is verdict
 
 
 def test_counters_that_went_backwards_say_nothing() -> None:
@@ -148,4 +160,4 @@ def test_a_row_whose_mean_is_no_typical_time_is_bimodal() -> None:
 
 def test_codes_are_words_and_every_flag_has_a_sentence() -> None:
     assert all(flag.value.isidentifier() and len(flag.sentence) > 20 for flag in Flag)
-    assert len({flag.value for flag in Flag}) == len(Flag) == 13
+    assert len({flag.value for flag in Flag}) == len(Flag) == 15

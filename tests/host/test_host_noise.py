@@ -23,7 +23,7 @@ SESSION, PARENT, KTHREAD = 500, 400, 0x00200000
 STAT = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 10 20 900 5 3 4 7 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\ncpu3 200 0 30 1 1 2 2 3 0 0"
 COUNTERS = {
     "busy_ns", "irq_ns", "softirq_ns", "steal_ns", "others_ns", "kernel_ns", "stalled_ns", "throttles", "throttled_ns",
-    "core_throttles", "package_throttles", "power_limits", "runnable", "logins",
+    "core_throttles", "package_throttles", "power_limits", "runnable", "logins", "online", "allowed",
 }  # fmt: skip
 
 
@@ -40,6 +40,7 @@ def machine(root: Path) -> Path:
     trees.write(root, {
         "proc/stat": f"{STAT}\nintr 5 0 0\nctxt 7", "proc/loadavg": "0.03 0.90 3.00 5/812 4711",
         "proc/pressure/cpu": "some avg10=0.00 avg60=1.50 avg300=0.10 total=123456\nfull avg10=0.00 total=9",
+        "proc/self/status": "Name:\tx\nCpus_allowed_list:\t0,3\n", f"{trees.SYS_CPU}/online": "0-3",
         "run/systemd/sessions/3": "UID=0", "run/systemd/sessions/3.ref": "", "run/systemd/sessions/c1": "UID=42",
     })  # fmt: skip
     for cpu in (0, 3):
@@ -68,7 +69,7 @@ def test_every_counter_of_a_machine_that_tells_all(tmp_path: Path) -> None:
         "busy_ns": 360 * TICK_NS, "irq_ns": 5 * TICK_NS, "softirq_ns": 6 * TICK_NS, "steal_ns": 10 * TICK_NS,
         "others_ns": (7 + 66) * TICK_NS, "kernel_ns": 40 * TICK_NS, "stalled_ns": 123456000, "throttles": 3,
         "throttled_ns": 40000, "core_throttles": 2, "package_throttles": 4, "power_limits": 14, "runnable": 5,
-        "logins": 2,
+        "logins": 2, "online": "0-3", "allowed": "0,3",
     }  # fmt: skip
     assert found["freq_khz"] == [0, 3000000]
 
@@ -113,7 +114,7 @@ def test_files_that_cannot_be_read_are_none_with_a_reason(tmp_path: Path) -> Non
             path.mkdir()  # reading it fails, for root too
     (tmp_path / "run/systemd/sessions/3").rmdir()
     found = snapshot([0, 3], SESSION, tmp_path)
-    told = {"others_ns", "kernel_ns", "logins"}
+    told = {"others_ns", "kernel_ns", "logins", "allowed"}
     assert {name for name in COUNTERS if found[name] is None} == COUNTERS - told
     assert set(found["reasons"]) == COUNTERS - told | {"freq_khz"}
     assert "Is a directory" in found["reasons"]["steal_ns"]
@@ -125,7 +126,7 @@ JUNK = ["", "\0", "\u0661 2 3", "cpu0 -1 2 3 4 5 6 7 8 9", "9" * 40, "some total
 @pytest.mark.parametrize("junk", JUNK)
 def test_garbage_is_none_with_a_reason(tmp_path: Path, junk: str) -> None:
     machine(tmp_path)
-    for path in [path for path in tmp_path.rglob("*") if path.is_file() and path.parent.name != "self"]:
+    for path in [path for path in tmp_path.rglob("*") if path.is_file() and path.name not in ("cgroup", "mountinfo")]:
         path.write_text(junk)
     found = snapshot([0, 3], SESSION, tmp_path)
     assert {name for name in COUNTERS if found[name] is None} == COUNTERS - {"logins"}

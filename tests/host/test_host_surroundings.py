@@ -15,7 +15,7 @@ from cpubench.host.frequency import read_frequency
 from cpubench.host.limits import cgroup_memory_bytes, pids_left, pids_max
 from cpubench.host.mounts import mount_of, parse_mountinfo, read_file_systems
 from cpubench.host.nodes import read_nodes
-from cpubench.host.rlimits import read_rlimits
+from cpubench.host.rlimits import processes_left, read_rlimits
 from cpubench.host.volatile import volatile
 
 V1_PIDS = ("/sys/fs/cgroup/pids", "/", "cgroup", "rw,pids")
@@ -117,6 +117,36 @@ def test_limits_of_the_process_with_their_units(tmp_path: Path) -> None:
     found = read_rlimits(tmp_path)
     assert found.value == {"cpu_s": ["unlimited", "unlimited"], "open_files": [1024, 4096]}
     assert "no processes" in (found.reason or "")
+
+
+HOST_ROOT, PRIVILEGED, PLAIN = "0 0 4294967295", "0000000001000000", "0000000000000000"
+
+
+@pytest.mark.parametrize(
+    ("soft", "user", "capabilities", "users", "left"),
+    [
+        ("40", "1000", PLAIN, HOST_ROOT, 40 - 7 - 3),
+        ("9", "1000", PLAIN, HOST_ROOT, 0),
+        ("40", "0", PLAIN, HOST_ROOT, None),  # root of the host
+        ("40", "1000", PRIVILEGED, HOST_ROOT, None),  # CAP_SYS_RESOURCE
+        ("40", "0", PRIVILEGED, "0 100000 65536", 40 - 1),  # root of a user namespace, where neither counts
+        ("unlimited", "1000", PLAIN, HOST_ROOT, None),
+    ],
+)
+def test_the_limit_of_processes_is_less_the_threads_of_the_user(
+    tmp_path: Path, soft: str, user: str, capabilities: str, users: str, left: int | None
+) -> None:
+    def status(user: str, threads: int) -> str:
+        return f"Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\nThreads:\t{threads}\nCapEff:\t{capabilities}"
+
+    assert processes_left(tmp_path).value is None
+    trees.write(tmp_path, {
+        "proc/self/limits": f"Max processes             {soft}                 unlimited            processes \n",
+        "proc/self/uid_map": f"         {users}\n", "proc/self/status": status(user, 1),
+        "proc/7/status": status("1000", 7), "proc/8/status": status("1000", 3), "proc/9/status": status("0", 1),
+        "proc/10/status": "junk", "proc/sys/status": status("1000", 99),
+    })  # fmt: skip
+    assert processes_left(tmp_path).value == left
 
 
 def test_nodes_that_are_offline_or_unreadable(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def as_nobody(*limits: str) -> list[str]:
 
 
 def by_python(code: str) -> list[str]:
-    """Before a command: that an interpreter has run this; the command is in ``sys.argv[1:]``, and is what it becomes."""
+    """Before a command: that an interpreter has run this; the command is in ``sys.argv[1:]``."""
     return [sys.executable, "-I", "-c", f"import os, sys\n{code}\nos.execvp(sys.argv[1], sys.argv[1:])"]
 
 

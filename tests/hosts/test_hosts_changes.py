@@ -83,7 +83,7 @@ def name_of(pid: int) -> str:
 
 @needs_two
 def test_a_copy_that_somebody_moves_or_sets_free_is_an_error_of_its_row(tmp_path: Path) -> None:
-    """On kernels before 6.2 any write to a cpuset sets all of its tasks free, as a node agent's does every few seconds."""
+    """On kernels before 6.2 any write to a cpuset sets its tasks free; node agents write there every few seconds."""
     work = msgspec.to_builtins(variant(*WORK, ops=100))
     copies = pool.start({"variants": [work], "llc_bytes": None}, tmp_path, 1)
     try:
@@ -185,7 +185,7 @@ def test_another_users_folders_are_refused_and_left_alone() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a time namespace")
 def test_a_machine_that_slept_flags_the_block() -> None:
-    """In a time namespace whose clock of sleep and work is 5 s ahead (time_namespaces(7)); the other clocks are ours."""
+    """In a time namespace whose CLOCK_BOOTTIME is 5 s ahead (time_namespaces(7)); the other clocks are ours."""
     code = "import json; from cpubench.host import noise; print(json.dumps(noise.snapshot([], 0)['suspended_ns']))"
     ahead = ["unshare", "--fork", "--time", "--boottime", "5", sys.executable, "-I", "-c", code]
     done = subprocess.run(ahead, capture_output=True, text=True, check=False)

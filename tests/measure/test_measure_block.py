@@ -25,6 +25,7 @@ from cpubench.measure.scratch import file_system
 from cpubench.results.files import content_hash
 from cpubench.results.records import Plan
 
+
 def test_a_block_stores_raw_integers_of_every_cell(tmp_path):
     variants = [variant(*WORK, ops=5000), variant(*WORK, "cores", ops=100, window_ns=5_000_000)]
     variants += [variant("file_create", "", "cores", ops=3, window_ns=5_000_000), variant("mem_chase", "set=256K")]

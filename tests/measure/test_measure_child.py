@@ -38,6 +38,19 @@ def test_a_child_enters_its_control_group_before_anything_else(tmp_path):
         child.run_child("early", [str(procs)], tmp_path, random.Random(1), nowhere)
 
 
+def test_a_child_that_is_killed_or_cannot_be_started_is_one_line(tmp_path):
+    (tmp_path / "dies.py").write_text("import os; os.kill(os.getpid(), 9)\n")
+    for fault, module, into in (
+        (r"^dies: killed by SIGKILL \(9\)$", "dies", child.Installed(packages=tmp_path)),
+        (r"^dies: cannot be started: No such file or directory$", "dies", child.Installed(python="/nonexistent")),
+    ):
+        with pytest.raises(UsageError, match=fault):
+            child.run_child(module, [], tmp_path, random.Random(1), into)
+    with pytest.raises(UsageError, match="gone: cannot hold a scratch folder: No such file or directory"):
+        child.run_child("dies", [], tmp_path / "gone", random.Random(1))
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
 @pytest.mark.parametrize("linked", [False, True])
 def test_an_install_by_user_or_pythonpath_measures_with_itself(tmp_path, linked):
     """With an interpreter that has no cpubench: the parent has it from PYTHONPATH, its block from the parent alone."""

@@ -93,6 +93,14 @@ def test_the_largest_variants_are_left_out_first_where_memory_is_short():
     assert "file_create@cores" in variants
 
 
+def test_what_cannot_fit_by_itself_takes_nothing_else_with_it():
+    """Of a container with 256 MiB every row that fits is measured: leaving out small ones would not help large ones."""
+    kept, missing = planned(host(cores=2, memory=GIB // 4), profile="standard")
+    assert "mem_chase[set=256M]@1" in missing
+    assert {"spawn_shell@1", "mem_chase[set=16K]@cores"} <= set(kept)
+    assert not [reason for reason in missing.values() if reason.startswith("needs 0 MiB")]
+
+
 def test_shown_variants_make_room_for_scored_ones():
     """At 4 GiB and two cores `quick` keeps every scored row, so `standard` must keep them too."""
     scored, missing = planned(host(cores=2, memory=4 * GIB))
