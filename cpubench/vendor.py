@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -22,15 +23,17 @@ from cpubench.analysis.score import score
 from cpubench.analysis.tiers import comparable, tiers
 from cpubench.errors import UsageError
 from cpubench.report.html.facts import facts
+from cpubench.report.html.page import SCHEMA, load_report, need_extra, page_of
 from cpubench.report.html.prices import load_prices, priced
-from cpubench.report.html.refusals import refusals, status
+from cpubench.report.html.refusals import ALLOWED, refusals, status
+from cpubench.report.html.sidecar import DATA, write_data
+from cpubench.report.output import check_output, write_output
 from cpubench.results.files import sealed
 from cpubench.results.gather import run_files
 from cpubench.results.load import load_run
 from cpubench.results.parse import located, shown
 
 Json = dict[str, Any]
-SCHEMA = "cpubench.report/1"
 MOST = 8  # candidates that are compared; more are shown as a fleet
 LABELS = "ABCDEFGH"
 APART = frozenset({"suite", "divisor", "version", "unit", "nothing"})  # codes of two sides that did other work
@@ -86,7 +89,47 @@ def report_document(
     }  # fmt: skip
     document["refusals"] = found = refusals(document)
     document["status"] = status(document, found)
-    return sealed(document)
+    # As a file holds it: the page that is made now and one that is made of report.json later are the same.
+    return sealed(json.loads(json.dumps(document, allow_nan=False)))
+
+
+def make_report(
+    paths: Sequence[Path], output: Path, scenario: str | None, reference: Path | None, prices: Path | None,
+    allow: Sequence[str], paper: str = "a4", json_: bool = False,
+) -> Json:  # fmt: skip
+    """What was made, after writing it: a page of runs, or again of the data of an earlier one."""
+    need_extra()
+    check_output(output, json_)
+    for rule in allow:
+        if rule not in ALLOWED:
+            text = f"{shown(rule, 20)} cannot be allowed: there is no figure to show; {', '.join(ALLOWED)} can"
+            raise UsageError("usage", text, "--allow")
+    data = _data_file(paths)
+    if data is None:
+        document = report_document(paths, scenario or "equal", reference, prices, allow)
+    elif any((scenario, reference, prices, allow)):
+        raise UsageError("usage", "the data of a report have all but -o and --paper fixed", shown(str(data), 120))
+    else:
+        document = load_report(data)
+    page = page_of(document, paper)
+    write_output(output, page.html)
+    folder = None if str(output) == "-" else output.with_suffix(".data")
+    if folder is not None and (data is None or data.parent.resolve() != folder.resolve()):
+        write_data(folder, document, page.sections)
+    return {
+        "file": str(output), "data": None if folder is None else str(folder), "sha256": document["sha256"],
+        "bytes": len(page.html.encode()), "status": document["status"],
+        "candidates": [{"label": one["label"], "title": one["title"]} for one in document["candidates"]],
+        "refused": document["refusals"],
+    }  # fmt: skip
+
+
+def _data_file(paths: Sequence[Path]) -> Path | None:
+    """The ``report.json`` that a single path is or holds; None where it means runs."""
+    if len(paths) != 1:
+        return None
+    path = paths[0] if paths[0].name == DATA else paths[0] / DATA
+    return path if path.is_file() else None
 
 
 def _loaded(at: int, file: Path, reference: Json, scenario: Scenario) -> Loaded:
