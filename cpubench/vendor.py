@@ -22,7 +22,7 @@ from cpubench.analysis.scenarios import Scenario, load_scenarios, pick
 from cpubench.analysis.score import score
 from cpubench.analysis.tiers import comparable, tiers
 from cpubench.errors import UsageError
-from cpubench.report.html.facts import facts
+from cpubench.report.html.facts import facts, unknown
 from cpubench.report.html.page import SCHEMA, load_report, need_extra, page_of
 from cpubench.report.html.prices import load_prices, priced
 from cpubench.report.html.refusals import ALLOWED, refusals, status
@@ -94,8 +94,8 @@ def report_document(
 
 
 def make_report(
-    paths: Sequence[Path], output: Path, scenario: str | None, reference: Path | None, prices: Path | None,
-    allow: Sequence[str], paper: str = "a4", json_: bool = False,
+    paths: Sequence[Path], output: Path, scenario: str | None = None, reference: Path | None = None,
+    prices: Path | None = None, allow: Sequence[str] = (), paper: str = "a4", json_: bool = False,
 ) -> Json:  # fmt: skip
     """What was made, after writing it: a page of runs, or again of the data of an earlier one."""
     need_extra()
@@ -149,7 +149,7 @@ def _loaded(at: int, file: Path, reference: Json, scenario: Scenario) -> Loaded:
         "half_width_ppm": run.stopped.half_width_ppm, "noise": document["noise"], "publishable": document["publishable"],
         "floor_percent": document["floor_percent"], "headline": document["headline"],
         "facts": facts(run.host, msgspec.to_builtins(msgspec.structs.replace(plan, variants=[]))),
-        "caches": _caches(run.host), "portrait": drawn, "notes": document["notes"],
+        "unknown": unknown(run.host), "caches": _caches(run.host), "portrait": drawn, "notes": document["notes"],
     }  # fmt: skip
     return Loaded(file, folder, (at, host_id, plan.side.label if plan.side else ""), made, document, told)
 
@@ -180,7 +180,7 @@ def _candidate(label: str, side: Sequence[Loaded]) -> Json:
     folders = [one.folder for one in side]
     name = f"{host} ({folders[0]}{f' and {len(side) - 1} more' if len(side) > 1 else ''})"
     kept = {key: whole[key] for key in whole if key not in ("host", "noise")}
-    return {"label": label, "name": host, "title": name, "folders": folders, "facts": latest.told["facts"],
+    return {"label": label, "name": host, "title": name, "folders": folders, "facts": latest.told["facts"], "unknown": latest.told["unknown"],
             "caches": latest.told["caches"], "score": kept, "runs": [one.told for one in side],
             "tasks": None, "power": None}  # fmt: skip
 

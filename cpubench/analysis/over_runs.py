@@ -21,6 +21,9 @@ Json = dict[str, Any]
 def over_runs(quantities: Sequence[Json]) -> Json:
     """The geometric mean of the runs' values; null where a run has none. Two runs make no interval over runs."""
     passes = sum(one["passes"] for one in quantities)
+    reasons = {one["reason"] for one in quantities}
+    if len(reasons) == 1 and quantities[0]["value"] is None:
+        return null(quantities[0]["reason"], passes)
     for number, one in enumerate(quantities, 1):
         if one["value"] is None:
             return null(f"run {number} of {len(quantities)}: {one['reason']}", passes)

@@ -27,6 +27,7 @@ class Table:
     heads: list[str]
     rows: Sequence[Sequence[str | Cell]]
     folded: bool = False  # behind its caption, but in print
+    lean: bool = False  # in print without passes and badges, for which the page is too narrow
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ class Section:
     blocks: list[Block] = field(default_factory=list)
 
 
-def chunks(count: int) -> Iterator[range]:
-    """Positions of candidates, four at most in each."""
-    for start in range(0, count, AT_ONCE):
-        yield range(start, min(start + AT_ONCE, count))
+def chunks(count: int, size: int = AT_ONCE) -> Iterator[range]:
+    """Positions of candidates, ``size`` at most in each."""
+    for start in range(0, count, size):
+        yield range(start, min(start + size, count))
 
 
 def plain(cell: str | Cell) -> str:

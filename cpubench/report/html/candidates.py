@@ -12,19 +12,20 @@ from cpubench.report.html.words import interval, ratio, why
 from cpubench.report.terminal import HIDDEN, amount, points, spread
 
 Json = Mapping[str, Any]
+WITH_WORDS = 3  # candidates in a table of tests: with the words beside them as many as an A4 page is wide
 
 
 def hosts(doc: Json) -> Section:
     """Field by field; what differs is marked."""
     every = doc["candidates"]
-    blocks: list[Block] = [Text(["≠ marks what is not the same on all candidates. A dash in a list is not recorded."])]
+    blocks: list[Block] = [Text(["≠ marks what is not the same on all candidates."])]
     names = list(every[0]["facts"])
     for number, part in enumerate(chunks(len(every)), 1):
         rows: list[list[str | Cell]] = []
         for name in names:
-            values = [one["facts"][name] for one in every]
+            values = [one["facts"][name] or one["unknown"].get(name, UNKNOWN) for one in every]
             differs = len(set(values)) > 1
-            rows.append([name, *(Cell(values[at] or UNKNOWN, differs) for at in part)])
+            rows.append([name, *(Cell(values[at], differs) for at in part)])
         heads = ["field", *(every[at]["label"] for at in part)]
         blocks.append(Table(f"hosts-{number}", f"Candidates {heads[1]} to {heads[-1]}, field by field", heads, rows))
     return Section("candidates", "Candidates side by side", blocks)
@@ -83,6 +84,9 @@ def _missing(one: Json, families: Sequence[str]) -> list[tuple[str, Json]]:
     return [(name, made) for name, made in every if made["value"] is None]
 
 
+MEASURES = {"per_core": "per core", "speed": "speed", "per_watt": "per watt"}
+
+
 def _pairs(doc: Json) -> Table:
     """Each pair's ratio, plain interval, the one that decided, and word."""
     shares = {(one["a"], one["b"]): one for one in doc["order"]}
@@ -94,8 +98,10 @@ def _pairs(doc: Json) -> Table:
             continue
         share = shares.get((pair["a"], pair["b"]), {}).get("share")
         draws = "-" if share is None else f"{100 * (1 - share):.0f} %"
-        for measure, words in (("per_core", "per core"), ("speed", "speed"), ("per_watt", "per watt")):
+        for measure, words in MEASURES.items():
             claim = pair["headline"][measure]
+            if measure == "per_watt" and claim["ratio"]["value"] is None:
+                continue  # of which the summary says why
             made, adjusted = claim["ratio"], claim["adjusted"]
             wide = "-" if adjusted is None else f"{ratio(adjusted['low'])} .. {ratio(adjusted['high'])}"
             word = claim["verdict"] if made["value"] is not None else f"not compared: {why(made)}"
@@ -117,16 +123,16 @@ def tests(doc: Json) -> Section:
             if any(rows[key]["family"] != HIDDEN for rows in known if key in rows)]  # fmt: skip
     scored = [key for key in keys if any(rows[key]["scored"] for rows in known if key in rows)]
     blocks: list[Block] = [Text([
-        "Time of one operation of one copy: value, half-width of the 95 % interval, number of passes; badges in "
-        "brackets. Words against A are of rates: faster does more work.",
+        "Time of one operation of one copy with the half-width of its 95 % interval, the number of passes n, and badges. "
+        "Words against A are of rates: faster does more work.",
     ])]  # fmt: skip
     for scored_too, chosen in ((True, scored), (False, [key for key in keys if key not in scored])):
-        for number, part in enumerate(chunks(len(every)), 1):
+        for number, part in enumerate(chunks(len(every), WITH_WORDS), 1):
             kind = "scored" if scored_too else "shown"
             heads, rows = ["test", "copies"], [[name, copies or "any"] for name, copies in chosen]
             for at in part:
                 label = every[at]["label"]
-                heads += [f">{label}", f">{label} passes"]
+                heads += [f">{label}", ">n", "badges"]
                 for key, row in zip(chosen, rows, strict=True):
                     row += _test(known[at].get(key))
                 if label in words:
@@ -136,7 +142,13 @@ def tests(doc: Json) -> Section:
             span = f"{every[part[0]]['label']} to {every[part[-1]]['label']}"
             if rows:
                 caption = f"{len(rows)} {kind} tests, {span}"
-                blocks.append(Table(f"tests-{kind}-{number}", caption, heads, rows, folded=not scored_too))
+                name = f"tests-{kind}-{number}"
+                blocks.append(Table(name, caption, heads, rows, folded=not scored_too, lean=len(part) > 2))
+    missing = [[name, copies or "any", every[at]["label"], _reason(known[at].get((name, copies)))]
+               for name, copies in keys for at in range(len(every)) if _reason(known[at].get((name, copies)))]  # fmt: skip
+    if missing:
+        heads = ["test", "copies", "candidate", "reason"]
+        blocks.append(Table("missing", "Not measured, and why", heads, missing))
     badges = {code: text for one in every for code, text in one["score"]["badges"].items()}
     if badges:
         blocks.append(Table("badges", "Badges: they remove nothing and change no number", ["badge", "meaning"],
@@ -145,10 +157,15 @@ def tests(doc: Json) -> Section:
 
 
 def _test(row: Json | None) -> list[str]:
+    made = row["ns_per_op"] if row else None
+    if made is None or made["value"] is None:
+        return ["-", "-", ""]
+    value = f"{amount(made['value'] * 1e-9, 's')}{spread(made)}".replace("+-", "±")
+    return [value, str(made["passes"]), ", ".join(row["flags"]) if row else ""]
+
+
+def _reason(row: Json | None) -> str:
+    """Why a row has no value; empty where it has one."""
     if row is None:
-        return ["not in its plan", "-"]
-    made = row["ns_per_op"]
-    if made["value"] is None:
-        return [f"- {why(made)}", "-"]
-    flags = f" [{', '.join(row['flags'])}]" if row["flags"] else ""
-    return [f"{amount(made['value'] * 1e-9, 's')}{spread(made)}{flags}".replace("+-", "±"), str(made["passes"])]
+        return "not in its plan"
+    return why(row["ns_per_op"]) if row["ns_per_op"]["value"] is None else ""

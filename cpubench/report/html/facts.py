@@ -33,6 +33,14 @@ def facts(host: Json, plan: Json) -> dict[str, str | None]:
     return made
 
 
+def unknown(host: Json) -> dict[str, str]:
+    """Why a field has no value, by its name, where the host says so."""
+    reasons = host.get("reasons")
+    if not isinstance(reasons, Mapping):
+        return {}
+    return {label: _short(f"not known: {_text(reasons[key])}") for label, key, _ in FIELDS if reasons.get(key)}
+
+
 def _short(text: str) -> str:
     return shown(text, LIMIT)
 
@@ -55,8 +63,8 @@ def _yes(value: Any) -> str:
 def _cores(value: Any) -> str:
     if not isinstance(value, list) or not all(isinstance(core, list) for core in value):
         return _text(value)
-    threads = sorted({len(core) for core in value})
-    return f"{len(value)} cores, {' or '.join(map(str, threads))} threads each"
+    threads = sum(map(len, value))
+    return f"{len(value)} cores, {threads} threads"
 
 
 def _caches(value: Any) -> str:

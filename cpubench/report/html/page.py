@@ -31,9 +31,18 @@ class Page:
     sections: list[Section]
 
 
+def can_report() -> bool:
+    """Whether the libraries of the extra are installed."""
+    return not _missing()
+
+
+def _missing() -> list[str]:
+    return [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+
+
 def need_extra() -> None:
     """UsageError with the way out where the libraries of the extra are not installed."""
-    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    missing = _missing()
     if missing:
         raise UsageError("extra", f"a report needs {' and '.join(missing)}: pip install 'cpubench[report]'")
 
@@ -94,5 +103,5 @@ def _html(doc: Json, sections: list[Section], paper: str) -> str:
     return environment.get_template("report.html").render(
         doc=doc, summary=summary(doc), sections=sections, short=short, banner=banner, mark=MARKS[doc["status"]],
         css=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")), svg=Markup, paper=PAPERS[paper],
-        raw=figures_csv(doc).splitlines(),
+        thin={">n": "n x", "badges": "b x"}, raw=figures_csv(doc).splitlines(),
     )  # fmt: skip

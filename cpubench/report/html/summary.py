@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,13 @@ from cpubench.report.html.words import interval, ratio, sentence, why
 from cpubench.report.terminal import points
 
 Json = Mapping[str, Any]
-SENTENCES = 6
+SENTENCES, MOST = 6, 8
+# Rules on pairs, in one line each: eight candidates have 28 pairs, and the first page is one page.
+BRIEF = {
+    "R1": {"refused": "no winner per core, the interval of the ratio does not decide it, between"},
+    "R3": {"refused": "did other work and are not compared:"},
+    "R8": {"relabelled": "different configuration, so no claim on CPU models, between"},
+}
 MEASURES = {"per_core": "points per core", "per_watt": "points per watt", "speed": "speed of one copy"}
 
 
@@ -95,7 +101,8 @@ def _said(doc: Json) -> list[str]:
     said = [sentence(pair, "per_core") for pair in pairs]
     if len(pairs) < 4:
         said += [sentence(pair, "speed") for pair in pairs if pair["headline"] is not None]
-    return said[:SENTENCES]
+    more = ["All other pairs are in the table of pairs."] if len(pairs) > SENTENCES else []
+    return said[:SENTENCES] + more
 
 
 def _alone(doc: Json, one: Json, measure: str) -> str:
@@ -113,17 +120,27 @@ def _alone(doc: Json, one: Json, measure: str) -> str:
 def _open(doc: Json) -> list[str]:
     """What a buyer may want to know and this report cannot tell."""
     found = [
-        f"{one['id']}{_who(one)}: {one['text']}." for one in doc["refusals"] if one["kind"] in ("refused", "relabelled")
+        f"{one['id']}{_who(one)}: {one['text']}."
+        for one in doc["refusals"]
+        if one["kind"] in ("refused", "relabelled") and one["id"] not in BRIEF
     ]
-    for one in doc["order"]:
-        if one["share"] is not None and "weights" in (one["reason"] or ""):
-            share, a, b = one["share"], one["a"], one["b"]
-            ahead, other, share = (a, b, share) if share >= 0.5 else (b, a, 1 - share)
-            found.append(
-                f"The order of {ahead} and {other} depends on the families' weights: {ahead} is ahead in "
-                f"{100 * share:.0f} % of 1,000 draws around the scenario's."
-            )
+    for name, words in BRIEF.items():
+        pairs = [" and ".join(one["who"]) for one in doc["refusals"] if one["id"] == name and one["kind"] in words]
+        if pairs:
+            found.append(f"{name}: {words[next(iter(words))]} {_some(pairs)}.")
+    leaning = [f"{one['a']} and {one['b']} ({100 * one['share']:.0f} %)" for one in doc["order"]
+               if one["share"] is not None and "weights" in (one["reason"] or "")]  # fmt: skip
+    if leaning:
+        found.append(
+            "The order per core depends on the families' weights for (the share of 1,000 draws of them in which the "
+            f"first is ahead): {_some(leaning)}."
+        )
+    found.sort(key=lambda text: int(text[1:].partition(":")[0].partition(" ")[0]) if text[0] == "R" else 99)
     return [*found, "No power caps: no run was made under one, so nothing is said of a rack's limit."]
+
+
+def _some(names: Sequence[str]) -> str:
+    return "; ".join(names[:MOST]) + (f"; and {len(names) - MOST} more" if len(names) > MOST else "")
 
 
 def _who(rule: Json) -> str:

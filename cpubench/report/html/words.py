@@ -47,7 +47,7 @@ def sentence(pair: Json, measure: str) -> str:
         basis = f"{counts['a']} paired passes"
     else:
         basis = f"{counts['a']} + {counts['b']} passes"
-    only = "" if pair["scope"] == "runs" else ", this run only"
+    only = "" if pair["scope"] == "runs" else ", these runs only"
     tail = f"{what}, {basis}{only})"
     if word == "faster":
         return f"{b} does more work than {a}: {tail}."

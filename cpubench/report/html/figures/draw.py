@@ -26,7 +26,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = (
     "-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (9, 3)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 4)), (0, (7, 1)),
 )  # fmt: skip
-HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "ooo", "+++")
+# Of lines alone: a hatch of circles takes 70 kB of an SVG.
+HATCHES = ("", "///", "\\\\\\", "xxx", "|||", "---", "+++", "//--")
 GREY = "#555555"
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none", "svg.hashsalt": "cpubench", "text.parse_math": False, "axes.formatter.use_mathtext": False,
