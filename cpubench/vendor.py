@@ -146,7 +146,8 @@ def _loaded(at: int, file: Path, reference: Json, scenario: Scenario) -> Loaded:
     told = {
         "folder": folder, "id": shown(plan.id, 80), "sha256": run.sha256, "created_utc": shown(plan.created_utc, 40),
         "passes": document["passes"], "profile": plan.profile, "stopped": run.stopped.by,
-        "half_width_ppm": run.stopped.half_width_ppm, "noise": document["noise"], "publishable": document["publishable"],
+        "half_width_ppm": run.stopped.half_width_ppm, "noise": document["noise"],
+        "publishable": document["publishable"],
         "floor_percent": document["floor_percent"], "headline": document["headline"],
         "facts": facts(run.host, msgspec.to_builtins(msgspec.structs.replace(plan, variants=[]))),
         "unknown": unknown(run.host), "caches": _caches(run.host), "portrait": drawn, "notes": document["notes"],
@@ -180,8 +181,8 @@ def _candidate(label: str, side: Sequence[Loaded]) -> Json:
     folders = [one.folder for one in side]
     name = f"{host} ({folders[0]}{f' and {len(side) - 1} more' if len(side) > 1 else ''})"
     kept = {key: whole[key] for key in whole if key not in ("host", "noise")}
-    return {"label": label, "name": host, "title": name, "folders": folders, "facts": latest.told["facts"], "unknown": latest.told["unknown"],
-            "caches": latest.told["caches"], "score": kept, "runs": [one.told for one in side],
+    return {"label": label, "name": host, "title": name, "folders": folders, "facts": latest.told["facts"],
+            "unknown": latest.told["unknown"], "caches": latest.told["caches"], "score": kept, "runs": [one.told for one in side],
             "tasks": None, "power": None}  # fmt: skip
 
 

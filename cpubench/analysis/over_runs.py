@@ -75,4 +75,6 @@ def _rows(documents: Sequence[Json]) -> list[Json]:
 
 def _notes(documents: Sequence[Json]) -> list[Json]:
     """Each note once, however many runs have it."""
-    return list({(note["code"], note["text"], note["where"]): note for one in documents for note in one["notes"]}.values())
+    return list(
+        {(note["code"], note["text"], note["where"]): note for one in documents for note in one["notes"]}.values()
+    )

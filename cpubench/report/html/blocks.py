@@ -1,4 +1,4 @@
-"""What a page is made of: sections of sentences, tables and drawings, as data; the template knows no more than these."""
+"""What a page is made of: sections of sentences, tables and drawings, as data; the template knows no more."""
 
 from __future__ import annotations
 

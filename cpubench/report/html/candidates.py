@@ -123,8 +123,8 @@ def tests(doc: Json) -> Section:
             if any(rows[key]["family"] != HIDDEN for rows in known if key in rows)]  # fmt: skip
     scored = [key for key in keys if any(rows[key]["scored"] for rows in known if key in rows)]
     blocks: list[Block] = [Text([
-        "Time of one operation of one copy with the half-width of its 95 % interval, the number of passes n, and badges. "
-        "Words against A are of rates: faster does more work.",
+        "Time of one operation of one copy with the half-width of its 95 % interval, the number of passes n, and "
+        "badges. Words against A are of rates: faster does more work.",
     ])]  # fmt: skip
     for scored_too, chosen in ((True, scored), (False, [key for key in keys if key not in scored])):
         for number, part in enumerate(chunks(len(every), WITH_WORDS), 1):
@@ -144,8 +144,8 @@ def tests(doc: Json) -> Section:
                 caption = f"{len(rows)} {kind} tests, {span}"
                 name = f"tests-{kind}-{number}"
                 blocks.append(Table(name, caption, heads, rows, folded=not scored_too, lean=len(part) > 2))
-    missing = [[name, copies or "any", every[at]["label"], _reason(known[at].get((name, copies)))]
-               for name, copies in keys for at in range(len(every)) if _reason(known[at].get((name, copies)))]  # fmt: skip
+    missing = [[name, copies or "any", one["label"], reason] for name, copies in keys
+               for one, rows in zip(every, known, strict=True) if (reason := _reason(rows.get((name, copies))))]  # fmt: skip
     if missing:
         heads = ["test", "copies", "candidate", "reason"]
         blocks.append(Table("missing", "Not measured, and why", heads, missing))

@@ -27,13 +27,17 @@ def power(doc: Json) -> Section:
 
 def tasks(doc: Json) -> Section:
     every = doc["candidates"]
-    blocks: list[Block] = [phases(every)] if any(one["tasks"] for one in every) else [Text([f"No figures: {NO_TASKS}."])]
+    blocks: list[Block] = (
+        [phases(every)] if any(one["tasks"] for one in every) else [Text([f"No figures: {NO_TASKS}."])]
+    )
     return Section("tasks", "Agent tasks", blocks)
 
 
 def scaling(doc: Json) -> Section:
     every = doc["candidates"]
-    note = "Copies run on one core and on all cores; nothing between is measured, and nothing beyond is projected (R11)."
+    note = (
+        "Copies run on one core and on all cores; nothing between is measured, and nothing beyond is projected (R11)."
+    )
     return Section("scaling", "Scaling", [Text([note]), efficiency(every), threads(every)])
 
 
@@ -90,7 +94,9 @@ def _kinds(flags: Json) -> str:
 
 def price(doc: Json) -> Section:
     if doc["prices"] is None:
-        return Section("price", "Price", [Text(["No price given: `--prices FILE` adds points per money and per month."])])
+        return Section(
+            "price", "Price", [Text(["No price given: `--prices FILE` adds points per money and per month."])]
+        )
     rows, items = [], []
     for row in doc["prices"]["rows"]:
         made, month = row["points_per_1000"], row["points_per_month"]
@@ -124,7 +130,7 @@ def method(doc: Json) -> Section:
     band = max((pair["band_percent"] for pair in pairs), default=None)
     blocks: list[Block] = [Text([
         "A kernel performs operations of one kind in C. A sample is one timed batch of about 20 ms; a block measures "
-        "every variant in rounds of random order, in a fresh process; one block is a pass, and n counts passes or runs.",
+        "every variant in rounds of random order, in a fresh process. One block is a pass; n counts passes or runs.",
         "A row is total operations over total time, untrimmed. A family is the geometric mean over its kernels of the "
         "ratio to the reference, the whole the weighted geometric mean of families, all inside each pass.",
         "Intervals are Student's t on the logs of passes, widened by their correlation; with three or more runs on the "
@@ -133,8 +139,8 @@ def method(doc: Json) -> Section:
     if pairs:
         blocks.append(Text([
             f"Words hold for all {claims} claims of these comparisons together (Holm in each pair, which has its part "
-            f"of 5 %): faster or slower beyond {band:.3g} % or the A/A floor of the pair, whichever is more; equivalent "
-            "within 2 %; else inconclusive. The 95 % CI that is shown is of one claim alone.",
+            f"of 5 %): faster or slower beyond {band:.3g} % or the A/A floor of the pair, whichever is more; "
+            "equivalent within 2 %; else inconclusive. The 95 % CI that is shown is of one claim alone.",
             "A tier is made of these words, not of the overlap of intervals. Ahead in draws: the share of 1,000 draws "
             "of the families' weights, each between half and one and a half of the scenario's.",
         ]))  # fmt: skip
@@ -156,8 +162,8 @@ def sources(doc: Json) -> Section:
     text = Text([
         f"Made by cpubench {doc['cpubench']} for suite {doc['suite']}; the newest run was started {doc['newest_utc']}.",
         f"SHA-256 of this report's data (report.json): {doc['sha256']}.",
-        "The folder beside this file holds that data, the tables as CSV and the figures as SVG; `cpubench report` of it "
-        "makes this page again, byte for byte. `cpubench score` of a run recomputes its figures from raw integers.",
+        "The folder beside this file holds that data, the tables as CSV and the figures as SVG; `cpubench report` of "
+        "it makes this page again, byte for byte. `cpubench score` of a run recomputes its figures from raw integers.",
     ])  # fmt: skip
     heads = ["candidate", "run", "id", "started", "SHA-256 of its content"]
     return Section("sources", "Sources", [text, Table("inputs", "Run files", heads, rows)])

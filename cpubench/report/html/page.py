@@ -64,8 +64,8 @@ def sections_of(doc: Json) -> list[Section]:
     if doc["fleet"]:
         made = [candidates.units, evidence.quality, evidence.price, evidence.method, evidence.sources]
     else:
-        made = [candidates.hosts, candidates.scores, candidates.tests, evidence.power, evidence.scaling, evidence.memory,
-                evidence.tasks, evidence.quality, evidence.price, evidence.method, evidence.sources]  # fmt: skip
+        made = [candidates.hosts, candidates.scores, candidates.tests, evidence.power, evidence.scaling,
+                evidence.memory, evidence.tasks, evidence.quality, evidence.price, evidence.method, evidence.sources]  # fmt: skip
     return [section(doc) for section in made]
 
 

@@ -73,7 +73,9 @@ def write_data(folder: Path, doc: Json, sections: Sequence[Section]) -> None:
                 old.unlink()
         for block in (block for section in sections for block in section.blocks):
             if isinstance(block, Table):
-                text = as_csv([head.removeprefix(">") for head in block.heads], [list(map(plain, r)) for r in block.rows])
+                text = as_csv(
+                    [head.removeprefix(">") for head in block.heads], [list(map(plain, r)) for r in block.rows]
+                )
                 write_atomic(folder / "tables" / f"{block.name}.csv", text.encode())
             elif isinstance(block, Drawing) and block.svg:
                 write_atomic(folder / "figures" / f"{block.name}.svg", block.svg.encode())

@@ -75,7 +75,9 @@ def _card(doc: Json, one: Json) -> Card:
 
 def _tiers(doc: Json) -> list[str]:
     if doc["fleet"]:
-        return [f"{len(doc['candidates'])} units: shown as a fleet, by model. More than eight are not compared in pairs."]
+        return [
+            f"{len(doc['candidates'])} units: shown as a fleet, by model. More than eight are not compared in pairs."
+        ]
     if len(doc["candidates"]) < 2:
         return []
     made = []

@@ -41,12 +41,10 @@ def sentence(pair: Json, measure: str) -> str:
     made, word = claim["ratio"], claim["verdict"]
     if made["value"] is None:
         return f"{a} and {b} are not compared {NAMES[measure]}: {why(made)}."
-    what = f"{b} / {a} is {ratio(made['value'])} {NAMES[measure]} (95 % CI {ratio(made['low'])} .. {ratio(made['high'])}"
+    ends = f"95 % CI {ratio(made['low'])} .. {ratio(made['high'])}"
+    what = f"{b} / {a} is {ratio(made['value'])} {NAMES[measure]} ({ends}"
     counts = claim["passes"]
-    if claim["paired"]:
-        basis = f"{counts['a']} paired passes"
-    else:
-        basis = f"{counts['a']} + {counts['b']} passes"
+    basis = f"{counts['a']} paired passes" if claim["paired"] else f"{counts['a']} + {counts['b']} passes"
     only = "" if pair["scope"] == "runs" else ", these runs only"
     tail = f"{what}, {basis}{only})"
     if word == "faster":

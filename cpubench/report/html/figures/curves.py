@@ -53,7 +53,9 @@ def ladder(candidates: Sequence[Json], pages: str = "huge") -> Drawing:
         every = [size for at, size in enumerate(sizes) if len(sizes) <= 9 or not at % 2]
         axes.set_xticks(every, [cache_size(size).replace("iB", "") for size in every])
         axes.minorticks_off()
-        ticks = [ns for ns in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000) if 0.7 * min(flat) <= ns <= 1.4 * max(flat)]
+        ticks = [
+            ns for ns in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000) if 0.7 * min(flat) <= ns <= 1.4 * max(flat)
+        ]
         axes.set_yticks(ticks, [str(ns) for ns in ticks])
         axes.set_xlabel("bytes of the set (log scale)")
         axes.set_ylabel("ns per load (log scale)")
@@ -115,7 +117,9 @@ def threads(candidates: Sequence[Json]) -> Drawing:
     if max((len(curve) for curve in curves.values()), default=0) < 2:
         return Drawing(name, title, reason="lock_all was not measured with two numbers of threads")
     best, worst = max(rate for _, rate in there), min(rate for _, rate in there)
-    finding = f"Together between {amount(worst, '/s')} and {amount(best, '/s')}, up to {max(n for n, _ in there)} threads."
+    finding = (
+        f"Together between {amount(worst, '/s')} and {amount(best, '/s')}, up to {max(n for n, _ in there)} threads."
+    )
     counts = sorted({n for n, _ in there})
     rows = [[str(n), *(amount(dict(curve)[n], "/s") if n in dict(curve) else "-" for curve in curves.values())]
             for n in counts]  # fmt: skip

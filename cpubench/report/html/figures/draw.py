@@ -29,7 +29,7 @@ DASHES: tuple[Any, ...] = (
 # Of lines alone: a hatch of circles takes 70 kB of an SVG.
 HATCHES = ("", "///", "\\\\\\", "xxx", "|||", "---", "+++", "//--")
 GREY = "#555555"
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "cpubench", "text.parse_math": False, "axes.formatter.use_mathtext": False,
     "font.family": ["DejaVu Sans"], "font.size": 10, "axes.titlesize": 10, "axes.labelsize": 10, "legend.fontsize": 10,
     "xtick.labelsize": 10, "ytick.labelsize": 10, "axes.spines.top": False, "axes.spines.right": False,

@@ -34,10 +34,9 @@ def matrix(name: str, who: str, lines: Lines) -> Drawing:
         cells.setdefault((one, other), []).append(ns)
     times = [ns for *_, ns in lines]
     grouped = f"; {step} neighbours share a cell, its median is drawn" if step > 1 else ""
-    finding = (
-        f"{len(lines)} pairs of {len(cpus)} CPUs: {amount(min(times) * 1e-9, 's')} to {amount(max(times) * 1e-9, 's')}, "
-        f"median {amount(median(times) * 1e-9, 's')}{grouped}."
-    )
+    least, most, middle = (amount(end(times) * 1e-9, "s") for end in (min, max, median))
+    pairs = "1 pair" if len(lines) == 1 else f"{len(lines)} pairs"
+    finding = f"{pairs} of {len(cpus)} CPUs: {least} to {most}, median {middle}{grouped}."
     rows = [[str(a), str(b), amount(ns * 1e-9, "s")] for a, b, ns in sorted(lines, key=lambda one: -one[2])[:SHOWN]]
     size = max(place.values()) + 1
     grid = [[math.nan] * size for _ in range(size)]

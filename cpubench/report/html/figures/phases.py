@@ -1,4 +1,7 @@
-"""Task phases as stacked bars. A candidate's ``tasks`` is None, or the ``tasks`` of what ``cpubench tasks run`` prints."""
+"""Task phases as stacked bars.
+
+A candidate's ``tasks`` is None, or the ``tasks`` of what ``cpubench tasks run --json`` prints.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ def phases(candidates: Sequence[Json]) -> Drawing:
     for one in candidates:
         for task in one["tasks"] or []:
             parts = {phase: made["wall_s"]["value"] for phase, made in task["phases"].items()}
-            bars.append((f"{one['label']} {label(task['task'], 24)}", {p: s for p, s in parts.items() if s is not None}))
+            bars.append(
+                (f"{one['label']} {label(task['task'], 24)}", {p: s for p, s in parts.items() if s is not None})
+            )
     names = list(dict.fromkeys(phase for _, parts in bars for phase in parts))
     if not names:
         return Drawing(name, title, reason=NO_TASKS)

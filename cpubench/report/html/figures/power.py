@@ -1,7 +1,8 @@
 """Figures of power and caps; runs hold no watts yet, so these wait for their data.
 
 A candidate's ``power`` is None, or ``{"source", "scope", "idle_w": Q, "levels": [{"cap", "cap_w", "watts": Q,
-"per_core": Q, "per_watt": Q, "valid"}]}``; Q as in a score. Levels whose cap did not hold (``valid`` false) are left out.
+"per_core": Q, "per_watt": Q, "valid"}]}``; Q as in a score. Levels
+whose cap did not hold (``valid`` false) are left out.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def pareto(candidates: Sequence[Json]) -> Drawing:
         return Drawing(name, title, reason=MIXED if levels else NO_METER)
     spots = [(level["per_core"]["value"], level["per_watt"]["value"]) for own in levels.values() for level in own]
     edge = front(spots)
-    finding = f"{len(edge)} of {len(spots)} settings are beaten by no other in both points per core and points per watt."
+    finding = (
+        f"{len(edge)} of {len(spots)} settings are beaten by no other in both points per core and points per watt."
+    )
     rows = [[candidates[at]["label"], label(level["cap"]), points(level["per_core"]["value"]),
              interval(level["per_core"]), points(level["per_watt"]["value"]), interval(level["per_watt"])]
             for at, own in levels.items() for level in own]  # fmt: skip
@@ -90,7 +93,7 @@ def power_curve(candidates: Sequence[Json]) -> Drawing:
     finding = f"{len(watts)} settings between {min(watts):.4g} and {max(watts):.4g} W."
     rows = [[candidates[at]["label"], label(level["cap"]), f"{level['watts']['value']:.4g}",
              points(level["per_core"]["value"])] for at, own in levels.items() for level in own]  # fmt: skip
-    idle = {at: (candidates[at]["power"]["idle_w"] or {}).get("value") for at in levels}
+    idle: dict[int, Any] = {at: (candidates[at]["power"]["idle_w"] or {}).get("value") for at in levels}
     rows += [[candidates[at]["label"], "idle", f"{value:.4g}", "0"] for at, value in idle.items() if value is not None]
 
     def draw(canvas: Canvas) -> None:

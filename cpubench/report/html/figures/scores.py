@@ -147,10 +147,11 @@ def fleet(candidates: Sequence[Json]) -> Drawing:
             models.setdefault(model, []).append((value, one))
     if max(map(len, hosts.values()), default=0) < 2 or not models:
         return Drawing(name, title, reason="no model has two units here")
-    finding = "; ".join(
-        f"{len(units)} of {label(model)}: {points(min(v for v, _ in units))} to {points(max(v for v, _ in units))} points"
-        for model, units in models.items()
-    )
+    told = []
+    for model, units in models.items():
+        own = [value for value, _ in units]
+        told.append(f"{len(units)} of {label(model)}: {points(min(own))} to {points(max(own))} points")
+    finding = f"{'; '.join(told)}."
     rows = [[model, one["label"], one["title"], points(value), interval(one["score"]["headline"]["per_core"])]
             for model, units in models.items() for value, one in units]  # fmt: skip
 
