@@ -182,8 +182,8 @@ def _candidate(label: str, side: Sequence[Loaded]) -> Json:
     name = f"{host} ({folders[0]}{f' and {len(side) - 1} more' if len(side) > 1 else ''})"
     kept = {key: whole[key] for key in whole if key not in ("host", "noise")}
     return {"label": label, "name": host, "title": name, "folders": folders, "facts": latest.told["facts"],
-            "unknown": latest.told["unknown"], "caches": latest.told["caches"], "score": kept, "runs": [one.told for one in side],
-            "tasks": None, "power": None}  # fmt: skip
+            "unknown": latest.told["unknown"], "caches": latest.told["caches"], "score": kept,
+            "runs": [one.told for one in side], "tasks": None, "power": None}  # fmt: skip
 
 
 def _pairs(sides: Sequence[Sequence[Loaded]], scale: Json, weights: Scenario) -> dict[tuple[int, int], Json]:

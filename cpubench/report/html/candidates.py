@@ -144,8 +144,12 @@ def tests(doc: Json) -> Section:
                 caption = f"{len(rows)} {kind} tests, {span}"
                 name = f"tests-{kind}-{number}"
                 blocks.append(Table(name, caption, heads, rows, folded=not scored_too, lean=len(part) > 2))
-    missing = [[name, copies or "any", one["label"], reason] for name, copies in keys
-               for one, rows in zip(every, known, strict=True) if (reason := _reason(rows.get((name, copies))))]  # fmt: skip
+    missing = [
+        [name, copies or "any", one["label"], reason]
+        for name, copies in keys
+        for one, rows in zip(every, known, strict=True)
+        if (reason := _reason(rows.get((name, copies))))
+    ]
     if missing:
         heads = ["test", "copies", "candidate", "reason"]
         blocks.append(Table("missing", "Not measured, and why", heads, missing))

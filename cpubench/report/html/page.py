@@ -65,7 +65,8 @@ def sections_of(doc: Json) -> list[Section]:
         made = [candidates.units, evidence.quality, evidence.price, evidence.method, evidence.sources]
     else:
         made = [candidates.hosts, candidates.scores, candidates.tests, evidence.power, evidence.scaling,
-                evidence.memory, evidence.tasks, evidence.quality, evidence.price, evidence.method, evidence.sources]  # fmt: skip
+                evidence.memory, evidence.tasks, evidence.quality, evidence.price, evidence.method,
+                evidence.sources]  # fmt: skip
     return [section(doc) for section in made]
 
 
