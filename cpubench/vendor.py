@@ -208,7 +208,12 @@ def _pair(labels: Sequence[str], at: tuple[int, int], made: Json) -> Json:
         return named | {"headline": None, "error": made["error"], "differences": [], "rows": None}
     kept = ("headline", "subset", "families", "differences", "unalike", "scope", "pairing", "claims", "band_percent",
             "margin_percent", "floor_percent", "refused")  # fmt: skip
-    return named | {key: made[key] for key in kept} | {"error": None, "rows": made["rows"] if at[0] == 0 else None}
+    runs = {side: len(facts["runs"]) for side, facts in made["sides"].items()}
+    return (
+        named
+        | {key: made[key] for key in kept}
+        | {"runs": runs, "error": None, "rows": made["rows"] if at[0] == 0 else None}
+    )
 
 
 def _tiers(labels: Sequence[str], candidates: Sequence[Json], pairs: Mapping[Any, Json], measure: str) -> Json:

@@ -105,7 +105,7 @@ def test_candidates_are_in_tiers_by_what_was_shown_and_never_ranked(document: di
 
 def test_rules_are_found_in_what_the_runs_hold(document: dict[str, Any]) -> None:
     assert rules(document, "R2")[0]["who"] == ["B", "C", "D"]
-    assert [one["who"] for one in rules(document, "R6")] == [["D"]]
+    assert [one["who"] for one in rules(document, "R6")] == [["A", "B", "C", "D"]]
     assert ["A", "B"] in [one["who"] for one in rules(document, "R8")]
     assert rules(document, "R5")[0]["who"] == ["A", "B", "C", "D"]
     assert document["status"] == "VALID WITH NOTES"
@@ -301,3 +301,15 @@ def test_the_time_of_a_page_grows_with_its_candidates_and_not_faster(folder: Pat
         return time.process_time() - start
 
     assert min(seconds(document) for _ in range(3)) < 6 * min(seconds(one) for _ in range(3))
+
+
+def test_physical_cores_make_a_claim_on_hardware_and_vcpus_do_not(tmp_path: Path) -> None:
+    reference = reference_of(tmp_path)
+    cores = report_document(
+        [candidate(tmp_path / "a", 1, divisor=Divisor(kind="physical_core", n=2))], reference=reference
+    )
+    assert rules(cores, "R6") == []
+    stolen = candidate(tmp_path / "b", 2, divisor=Divisor(kind="physical_core", n=2),
+                       environment=lambda index: made_environment(steal_ns=10**8))  # fmt: skip
+    (rule,) = rules(report_document([stolen], reference=reference), "R6")
+    assert rule["text"].startswith("virtualised (stolen time): not a hardware claim")

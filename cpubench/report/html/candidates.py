@@ -19,7 +19,8 @@ def hosts(doc: Json) -> Section:
     """Field by field; what differs is marked."""
     every = doc["candidates"]
     blocks: list[Block] = [Text(["≠ marks what is not the same on all candidates."])]
-    names = list(every[0]["facts"])
+    every_name = list(every[0]["facts"])
+    names = [name for name in every_name if any(one["facts"][name] or one["unknown"].get(name) for one in every)]
     for number, part in enumerate(chunks(len(every)), 1):
         rows: list[list[str | Cell]] = []
         for name in names:
@@ -28,6 +29,8 @@ def hosts(doc: Json) -> Section:
             rows.append([name, *(Cell(values[at], differs) for at in part)])
         heads = ["field", *(every[at]["label"] for at in part)]
         blocks.append(Table(f"hosts-{number}", f"Candidates {heads[1]} to {heads[-1]}, field by field", heads, rows))
+    if absent := [name for name in every_name if name not in names]:
+        blocks.append(Text([f"{UNKNOWN.capitalize()} on any candidate: {', '.join(absent)}."]))
     return Section("candidates", "Candidates side by side", blocks)
 
 

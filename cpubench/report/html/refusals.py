@@ -99,7 +99,7 @@ def _of_candidate(one: Json) -> Iterator[Rule]:
         return sum(flags.get(flag, 0) for flags in kinds)
 
     virtual = {
-        "a virtual machine": one["facts"]["virtual machine"] not in ("no", None),
+        "a virtual machine": one["facts"]["virtual machine"] not in ("no", None) or score["divisor"]["kind"] == "vcpu",
         "a CPU quota": score["divisor"]["kind"] == "granted_cpu" or blocks("quota") > 0,
         "stolen time": blocks("stolen") > 0,
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cpubench.report.html.refusals import NEVER
-from cpubench.report.html.words import interval, ratio, sentence, why
+from cpubench.report.html.words import counted, interval, ratio, sentence, why
 from cpubench.report.terminal import points
 
 Json = Mapping[str, Any]
@@ -18,7 +18,8 @@ BRIEF = {
     "R3": {"refused": "did other work and are not compared:"},
     "R8": {"relabelled": "different configuration, so no claim on CPU models, between"},
 }
-MEASURES = {"per_core": "points per core", "per_watt": "points per watt", "speed": "speed of one copy"}
+MEASURES = {"per_core": "points per core", "speed": "speed of one copy"}
+CARD = {"per_core": "points/core", "per_watt": "points/watt", "speed": "speed"}  # short: eight cards fit on a page
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,13 @@ def summary(doc: Json) -> Summary:
 def _card(doc: Json, one: Json) -> Card:
     head, divisor = one["score"]["headline"], one["score"]["divisor"]
     figures = []
-    for measure, words in MEASURES.items():
+    for measure, words in CARD.items():
         made = head[measure]
         if made["value"] is None:
             figures.append((words, "-", why(made)))
         else:
             ends = f"95 % CI {interval(made)}" if made["low"] is not None else why(made)
-            figures.append((words, points(made["value"]), f"{ends}, {made['passes']} passes"))
+            figures.append((words, points(made["value"]), f"{ends}, {counted(made, len(one['runs']))}"))
     tiers = doc["tiers"]["per_core"]["tiers"]
     place = next((at for at, labels in enumerate(tiers, 1) if one["label"] in labels), None)
     host = f"{one['facts']['CPU'] or 'unknown CPU'}, {divisor['n']:g} x {divisor['kind']}"
@@ -115,7 +116,7 @@ def _alone(doc: Json, one: Json, measure: str) -> str:
     only = "" if len(one["runs"]) >= 3 else ", this run only"
     return (
         f"In {name}, {one['label']} is {ratio(made['value'] / 1000)} times the reference "
-        f"({ends}, {made['passes']} passes{only})."
+        f"({ends}, {counted(made, len(one['runs']))}{only})."
     )
 
 

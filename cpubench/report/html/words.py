@@ -32,6 +32,11 @@ def why(made: Json) -> str:
     return REASONS.get(reason, str(reason))
 
 
+def counted(made: Json, runs: int) -> str:
+    """Of what a figure of a candidate is the mean: of passes, or of runs."""
+    return f"{made['passes']} passes" if runs == 1 else f"{runs} runs"
+
+
 def sentence(pair: Json, measure: str) -> str:
     """What is claimed on two candidates: one of six sentences, each with its interval and number of passes."""
     a, b = pair["a"], pair["b"]
@@ -45,6 +50,8 @@ def sentence(pair: Json, measure: str) -> str:
     what = f"{b} / {a} is {ratio(made['value'])} {NAMES[measure]} ({ends}"
     counts = claim["passes"]
     basis = f"{counts['a']} paired passes" if claim["paired"] else f"{counts['a']} + {counts['b']} passes"
+    if pair["scope"] == "runs":
+        basis = f"{pair['runs']['a']} + {pair['runs']['b']} runs"
     only = "" if pair["scope"] == "runs" else ", these runs only"
     tail = f"{what}, {basis}{only})"
     if word == "faster":
