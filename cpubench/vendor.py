@@ -32,6 +32,7 @@ from cpubench.results.files import sealed
 from cpubench.results.gather import run_files
 from cpubench.results.load import load_run
 from cpubench.results.parse import located, shown
+from cpubench.results.signature import signer
 
 Json = dict[str, Any]
 MOST = 8  # candidates that are compared; more are shown as a fleet
@@ -53,16 +54,16 @@ class Loaded:
 
 def report_document(
     paths: Sequence[Path], scenario: str = "equal", reference: Path | None = None, prices: Path | None = None,
-    allow: Sequence[str] = (),
+    allow: Sequence[str] = (), signers: Path | None = None,
 ) -> Json:  # fmt: skip
     """The sealed document of a report on the runs of some paths. Each path is a candidate, a folder with runs of
-    several hosts one for each host."""
+    several hosts one for each host. With ``signers`` every run must be signed by one of them."""
     scale, weights = load_reference(reference), pick(load_scenarios(), scenario)
     costs = None if prices is None else load_prices(prices)
     files = [(at, file) for at, path in enumerate(paths) for file in run_files(path)]
     groups: dict[tuple[int, str, str], list[Loaded]] = {}
     for at, file in files:
-        one = _loaded(at, file, scale, weights)
+        one = _loaded(at, file, scale, weights, None if signers is None else signer(file, signers))
         groups.setdefault(one.key, []).append(one)
     sides = list(groups.values())
     _check_once([one for side in sides for one in side])
@@ -95,7 +96,8 @@ def report_document(
 
 def make_report(
     paths: Sequence[Path], output: Path, scenario: str | None = None, reference: Path | None = None,
-    prices: Path | None = None, allow: Sequence[str] = (), paper: str = "a4", json_: bool = False,
+    prices: Path | None = None, allow: Sequence[str] = (), signers: Path | None = None, paper: str = "a4",
+    json_: bool = False,
 ) -> Json:  # fmt: skip
     """What was made, after writing it: a page of runs, or again of the data of an earlier one."""
     need_extra()
@@ -106,8 +108,8 @@ def make_report(
             raise UsageError("usage", text, "--allow")
     data = _data_file(paths)
     if data is None:
-        document = report_document(paths, scenario or "equal", reference, prices, allow)
-    elif any((scenario, reference, prices, allow)):
+        document = report_document(paths, scenario or "equal", reference, prices, allow, signers)
+    elif any((scenario, reference, prices, allow, signers)):
         raise UsageError("usage", "the data of a report have all but -o and --paper fixed", shown(str(data), 120))
     else:
         document = load_report(data)
@@ -132,7 +134,7 @@ def _data_file(paths: Sequence[Path]) -> Path | None:
     return path if path.is_file() else None
 
 
-def _loaded(at: int, file: Path, reference: Json, scenario: Scenario) -> Loaded:
+def _loaded(at: int, file: Path, reference: Json, scenario: Scenario, signed_by: str | None) -> Loaded:
     run = load_run(file)
     folder = shown(file.parent.resolve().name, 80)  # its path is of this machine, and no part of a report
     try:
@@ -147,7 +149,7 @@ def _loaded(at: int, file: Path, reference: Json, scenario: Scenario) -> Loaded:
         "folder": folder, "id": shown(plan.id, 80), "sha256": run.sha256, "created_utc": shown(plan.created_utc, 40),
         "passes": document["passes"], "profile": plan.profile, "stopped": run.stopped.by,
         "half_width_ppm": run.stopped.half_width_ppm, "noise": document["noise"],
-        "publishable": document["publishable"],
+        "publishable": document["publishable"], "signer": None if signed_by is None else shown(signed_by, 80),
         "floor_percent": document["floor_percent"], "headline": document["headline"],
         "facts": facts(run.host, msgspec.to_builtins(msgspec.structs.replace(plan, variants=[]))),
         "unknown": unknown(run.host), "caches": _caches(run.host), "portrait": drawn, "notes": document["notes"],

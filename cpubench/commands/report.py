@@ -17,11 +17,12 @@ from cpubench.cli import FOLDER, WEIGHTS, as_json, emit
 @click.option("--scenario", metavar="S", help=f"{WEIGHTS}  [default: equal]")
 @click.option("--reference", type=FOLDER, help="Another reference file.")
 @click.option("--allow", metavar="RULE", multiple=True, help="Show what a rule refuses, under a banner: R13.")
+@click.option("--signers", type=FOLDER, help="Refuse runs that nobody in this file of allowed signers signed.")
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", show_default=True, help="Size in print.")
 @as_json
 def command(
     runs: Sequence[Path], output: Path, prices: Path | None, scenario: str | None, reference: Path | None,
-    allow: Sequence[str], paper: str, json_: bool,
+    allow: Sequence[str], signers: Path | None, paper: str, json_: bool,
 ) -> None:  # fmt: skip
     """Make one HTML file of one to eight candidates: each RUN is a run folder, or a folder of one candidate's runs.
 
@@ -29,7 +30,7 @@ def command(
     """
     from cpubench.vendor import make_report
 
-    made = make_report(runs, output, scenario, reference, prices, allow, paper, json_)
+    made = make_report(runs, output, scenario, reference, prices, allow, signers, paper, json_)
     if json_:
         emit(made)
     elif str(output) != "-":

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
+import subprocess
 import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import msgspec
 import pytest
 from made import made_environment, made_run, made_variants
 from made_reports import EVIL, FORMULA, candidate, put, reference_of, shown_variants
@@ -22,6 +23,7 @@ from cpubench.report.html import page as pages
 from cpubench.report.html.sidecar import guarded
 from cpubench.results.files import sealed
 from cpubench.results.records import Divisor, Missing
+from cpubench.results.signature import sign
 from cpubench.vendor import make_report, report_document
 
 pytest.importorskip("jinja2", reason="the extra `report` is not installed")
@@ -72,10 +74,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "caches": [{"level": EVIL, "size_bytes": 65536}], "reasons": {"turbo": EVIL}, "virtual": True,
     }  # fmt: skip
     variants = shown_variants()
-    variants.append(msgspec.structs.replace(variants[-1], kernel="mem_chase", params=EVIL, family="memory"))
     candidate(
-        root / DELTA, 40, host=hostile, noise=0.05, variants=variants, id=EVIL, created_utc=EVIL, cpubench=EVIL,
-        build={"compiler": EVIL, EVIL: EVIL}, skipped=[Missing(f"io{EVIL}@1", FORMULA)], environment=neighbour,
+        root / DELTA, 40, host=hostile, noise=0.05, variants=variants, created_utc=EVIL, cpubench=EVIL,
+        build={"compiler": EVIL, EVIL: EVIL}, skipped=[Missing("io_read@1", FORMULA)], environment=neighbour,
     )  # fmt: skip
     return root
 
@@ -313,3 +314,19 @@ def test_physical_cores_make_a_claim_on_hardware_and_vcpus_do_not(tmp_path: Path
                        environment=lambda index: made_environment(steal_ns=10**8))  # fmt: skip
     (rule,) = rules(report_document([stolen], reference=reference), "R6")
     assert rule["text"].startswith("virtualised (stolen time): not a hardware claim")
+
+
+@pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="no ssh-keygen")
+def test_with_signers_every_run_must_be_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    reference, run, key = reference_of(tmp_path), candidate(tmp_path / "a", 1), tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)], check=True)
+    signers = tmp_path / "signers"
+    signers.write_text(f"lab@example {key.with_name('key.pub').read_text()}")
+    with pytest.raises(UsageError, match="is not signed"):
+        report_document([run], reference=reference, signers=signers)
+    sign(run / "run.json", key)
+    document = report_document([run], reference=reference, signers=signers)
+    assert document["candidates"][0]["runs"][0]["signer"] == "lab@example"
+    assert rules(document, "R14") == []
+    assert "lab@example" in Seen(pages.page_of(document).html).text

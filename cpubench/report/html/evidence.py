@@ -157,7 +157,7 @@ def method(doc: Json) -> Section:
 
 def sources(doc: Json) -> Section:
     """The inputs by hash, and how to make this page again."""
-    rows = [[one["label"], run["folder"], run["id"], run["created_utc"], run["sha256"]]
+    rows = [[one["label"], run["folder"], run["id"], run["created_utc"], run["signer"] or "not asked", run["sha256"]]
             for one in doc["candidates"] for run in one["runs"]]  # fmt: skip
     text = Text([
         f"Made by cpubench {doc['cpubench']} for suite {doc['suite']}; the newest run was started {doc['newest_utc']}.",
@@ -165,5 +165,5 @@ def sources(doc: Json) -> Section:
         "The folder beside this file holds that data, the tables as CSV and the figures as SVG; `cpubench report` of "
         "it makes this page again, byte for byte. `cpubench score` of a run recomputes its figures from raw integers.",
     ])  # fmt: skip
-    heads = ["candidate", "run", "id", "started", "SHA-256 of its content"]
+    heads = ["candidate", "run", "id", "started", "signed by", "SHA-256 of its content"]
     return Section("sources", "Sources", [text, Table("inputs", "Run files", heads, rows)])

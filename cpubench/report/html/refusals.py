@@ -87,8 +87,10 @@ def _of_candidates(candidates: Sequence[Json]) -> Iterator[Rule]:
         yield _rule("R5", "refused", "no power was read: per watt is blank, never 0", *unmetered)
     for one in candidates:
         yield from _of_candidate(one)
-    yield _rule("R14", "noted", "run files are sealed by a hash of their content; none is signed",
-                *(one["label"] for one in candidates))  # fmt: skip
+    unsigned = [one["label"] for one in candidates if not all(run["signer"] for run in one["runs"])]
+    if unsigned:
+        text = "run files are sealed by a hash of their content; whether they are signed was not asked (--signers)"
+        yield _rule("R14", "noted", text, *unsigned)
 
 
 def _of_candidate(one: Json) -> Iterator[Rule]:
