@@ -28,10 +28,12 @@ def command(
 
     Its data are in a folder beside it; given that folder, the same file is made again.
     """
+    from cpubench.results.parse import shown
     from cpubench.vendor import make_report
 
     made = make_report(runs, output, scenario, reference, prices, allow, signers, paper, json_)
     if json_:
         emit(made)
     elif str(output) != "-":
-        click.echo(f"{made['file']}: {made['status']}, {made['bytes'] / 1e6:.2f} MB; data in {made['data']}")
+        file, data = (shown(made[name], 4096) for name in ("file", "data"))
+        click.echo(f"{file}: {made['status']}, {made['bytes'] / 1e6:.2f} MB; data in {data}")
