@@ -24,7 +24,7 @@ def group(name: str) -> list[str]:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure this machine; everything after ``--`` goes to ``cpubench run``."""
-    session.install("-q", ".")
+    session.install("-q", ".[report]")
     # After Ctrl-C it saves what was measured and ends its copies: longer than the 0.3 s that nox gives by itself.
     session.run("cpubench", "run", *session.posargs, interrupt_timeout=30)
 
@@ -32,7 +32,7 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """The test suite, against the installed package; everything after ``--`` goes to pytest."""
-    session.install("-q", ".", *group("tests"))
+    session.install("-q", ".[report]", *group("tests"))
     session.run("pytest", *session.posargs)
 
 
@@ -61,7 +61,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy, strict, and the stub of the extension against the extension."""
-    session.install("-q", ".", "nox", *group("types"), *group("tests"))
+    session.install("-q", ".[report]", "nox", *group("types"), *group("tests"))
     session.run("mypy")
     # Outside of the checkout, whose cpubench/ has no built extension.
     allowed = str(Path("tests/stubtest-allowed.txt").resolve())

@@ -14,12 +14,14 @@ from cpubench.bench.export import to_pytest_benchmark
 from cpubench.errors import Unfinished, UsageError
 from cpubench.measure.folder import write_json
 from cpubench.measure.sides import TURNS
+from cpubench.report.html.page import can_report
 from cpubench.report.output import as_text
 from cpubench.report.terminal import show_score
 from cpubench.results.load import load_run
 from cpubench.results.parse import shown
 from cpubench.results.records import Run
 from cpubench.results.signature import sign
+from cpubench.vendor import make_report
 from cpubench.versus import compared, tell
 
 Json = dict[str, Any]
@@ -86,9 +88,25 @@ def show(folder: Path, json_: bool) -> bool:
             print(as_text(whole))
         else:
             tell(compared_sides, json_=False, markdown=False)
+    report = leave_report(folder)
     if not json_:
         print(f"\nrun folder: {shown(str(folder), 4096)}")
+        if report is not None:
+            print(f"report: {shown(str(report), 4096)}")
     return publishable
+
+
+def leave_report(folder: Path) -> Path | None:
+    """The report that a run folder gets, where the libraries for one are installed; a run is not less without it."""
+    if not can_report():
+        return None
+    output = folder / "report.html"
+    try:
+        make_report(folders(folder), output)
+    except UsageError as error:
+        print(f"cpubench: no report: {error}", file=sys.stderr)
+        return None
+    return output
 
 
 def run_document(run: Run, folder: Path, scored: Json) -> Json:

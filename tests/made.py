@@ -81,7 +81,7 @@ def true_ns(variant: r.Variant) -> float:
     """ns per operation of one copy before noise."""
     if variant.kernel not in KERNELS:
         return float(variant.params.removeprefix("ns=")) if variant.params.startswith("ns=") else 5000.0
-    return next(ns for params, _, ns in KERNELS[variant.kernel][1] if params == variant.params)
+    return next((ns for params, _, ns in KERNELS[variant.kernel][1] if params == variant.params), 5000.0)
 
 
 def made_cell(variant: r.Variant, samples: int, factor: float) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from cpubench.errors import UsageError
 from cpubench.measure.profiles import nanoseconds
 from cpubench.results.load import load_run
 
-COMMANDS = ["run", "list", "host", "check", "selftest", "score", "compare", "validate", "export", "reference"]
+COMMANDS = ["run", "list", "host", "check", "selftest", "score", "compare", "validate", "export", "reference", "report"]
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from many import many
 from cpubench.analysis.reference import make_reference
 from cpubench.entry import main
 from cpubench.errors import UsageError
+from cpubench.report.html.page import can_report
 from cpubench.results.files import canonical
 from cpubench.results.load import load_run
 
@@ -124,6 +125,7 @@ def harmless(folder: Path) -> list[int]:
           for runs in ([evil], [evil, plain]) for more in ([], ["--json"])),
         *(["compare", plain, evil, "--reference", reference, *more] for more in ([], ["--json"], ["--markdown"])),
         *(["export", evil, "--to", form, "-o", "-"] for form in ("csv", "pytest-benchmark")),
+        *(["report", *runs, "--reference", reference, "-o", "-"] for runs in ([evil, plain],) if can_report()),
     ]  # fmt: skip
     codes = []
     for command in commands:
@@ -134,6 +136,7 @@ def harmless(folder: Path) -> list[int]:
         for stream in (told, err.getvalue()):
             broken = {"\u200b"} if "--markdown" in command else set()  # after "@" and ":", or they would be live
             assert {c for c in stream if not c.isprintable()} <= {"\n"} | broken, command
+        assert "<script" not in told or command[0] != "report"
         if "--markdown" in command:
             assert not re.search(r"(?<!\\)<|(?<!\\)\[x|javascript://|@all", told)
             assert all(line.count(" | ") == 0 or line.startswith("| ") for line in told.splitlines())

@@ -84,7 +84,7 @@ def test_imports_point_down():
         "selftest": {"selftest", "measure", "analysis", "host", "results", "errors", "_native"},
     }
     for room, allowed in rooms.items():
-        for path in (ROOT / "cpubench" / room).glob("*.py"):
+        for path in (ROOT / "cpubench" / room).rglob("*.py"):
             found = set(re.findall(r"from cpubench\.(\w+)", path.read_text()))
             found |= set(re.findall(r"from cpubench import (_native|host|measure)", path.read_text()))
             assert found <= allowed, path

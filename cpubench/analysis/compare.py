@@ -27,13 +27,14 @@ Place = tuple[str, str]  # "headline", "subset", a family or a row's key; and th
 
 
 def compare(
-    groups: Sequence[Sequence[Member]], reference: Mapping[str, Any], scenario: Scenario, fail_band: float | None = None
-) -> Json:
+    groups: Sequence[Sequence[Member]], reference: Mapping[str, Any], scenario: Scenario,
+    fail_band: float | None = None, tables: int = 1,
+) -> Json:  # fmt: skip
     """The comparison of two groups of runs, or of all runs by host; the ``reference`` says which rows are scored.
 
     No difference inside the A/A floor is called one. ``fail_band`` (0.03 is 3 %) adds ``slower``: the names of all that
     B is slower in by more than that. It is a question of its own, with Holm's rule of its own; the words of the table
-    answer another.
+    answer another. ``tables``: how many comparisons share one page, and with it the 5 % of its wrong words.
     """
     sides = as_sides(groups)
     check_runs(sides)
@@ -53,7 +54,7 @@ def compare(
         _refuse([claim.reason or "" for (_, measure), claim in claims.items() if not measure])
     floor, unknown = _floor(sides)
     band_percent = max(100 * BAND, floor or 0.0)
-    found = iter(verdicts(made, band_percent / 100))
+    found = iter(verdicts(made, band_percent / 100, tables))
     results = {place: told(claim, next(found) if claim.decisive else None) for place, claim in claims.items()}
     document = _document(sides, reference, scenario, families, results, keys, len(made))
     document |= {"band_percent": band_percent, "floor_percent": floor, "floor_reason": unknown}
@@ -65,7 +66,7 @@ def compare(
     if fail_band is not None:
         placed = [place for place, claim in claims.items() if claim.decisive is not None]
         document["fail_band_percent"] = fail_percent = max(100 * fail_band, band_percent)
-        words = verdicts(made, fail_percent / 100)
+        words = verdicts(made, fail_percent / 100, tables)
         document["slower"] = [" ".join(filter(None, place)) for place, v in zip(placed, words, strict=True)
                               if v.word == "slower"]  # fmt: skip
     return document

@@ -60,7 +60,7 @@ def score(
     blocks = blocks_at(run, BASE_CAP)
     rates = block_rates(run.plan, blocks)
     floor_percent, floor_reason = floor_facts(blocks)
-    parts = _parts(run.plan, ref, rates)
+    parts = parts_of(run.plan, ref, rates)
     families = {family: _of_family(parts, family) for family in parts.names}
     headline = _headline(parts, weighing)
     disturbed = noise(run, BASE_CAP)
@@ -103,7 +103,8 @@ def check_comparable(plan: Plan, reference: Reference) -> None:
             raise UsageError("version", text, where)
 
 
-def _parts(plan: Plan, reference: Reference, rates: Rates) -> Parts:
+def parts_of(plan: Plan, reference: Reference, rates: Rates) -> Parts:
+    """The logs per pass that the composites of a run are made of."""
     names: dict[str, list[str]] = {}
     for name, row in reference.variants.items():
         names.setdefault(row.family, []).append(name)

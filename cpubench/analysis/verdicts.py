@@ -28,14 +28,16 @@ class Verdict:
     confidence: float
 
 
-def verdicts(estimates: Sequence[Estimate], band: float = BAND) -> list[Verdict]:
+def verdicts(estimates: Sequence[Estimate], band: float = BAND, tables: int = 1) -> list[Verdict]:
     """A verdict on each of a table's estimates, all wrong words of the table together in at most 5 % of tables.
+
+    Of several ``tables`` that are read together each has its part of the 5 %.
 
     Holm's rule: the surest claim is held against an error of 5 % / K, the next against 5 % / (K - 1), and so on until
     one is not sure enough; those that are left share the level at which it failed.
     """
     errors = [least_error(one, band) for one in estimates]
-    allowed, levels = 1 - CONFIDENCE, [0.0] * len(errors)
+    allowed, levels = (1 - CONFIDENCE) / tables, [0.0] * len(errors)
     failed = None
     for place, at in enumerate(sorted(range(len(errors)), key=errors.__getitem__)):
         level = allowed / (len(errors) - place)

@@ -1,0 +1,124 @@
+"""What candidates cost, from a TOML file: points per money and per month; an old price makes none."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from cpubench.errors import UsageError
+from cpubench.results.parse import located, read, shown
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Json = dict[str, Any]
+MAX_DAYS = 90  # between a price and the newest run
+MOST = 1e12  # of any currency: above is a slip
+EXAMPLE = 'date = 2026-11-30, currency = "EUR", [candidate."HOST"] with once = { "server" = 9000 } or monthly = { .. }'
+
+
+def load_prices(path: Path) -> Json:
+    """``{"candidates": {name: {"date", "currency", "months", "once": {item: amount}, "monthly": {..}}}}``."""
+    try:
+        table = _table(read(path))
+        named = table.pop("candidate", None)
+        if not isinstance(named, dict) or not named:
+            raise UsageError("prices", f"names no candidate; a file has {EXAMPLE}")
+        return {"candidates": {name: _candidate(name, table, own) for name, own in named.items()}}
+    except UsageError as fault:
+        raise located(path, fault) from None
+
+
+def _table(raw: bytes) -> Json:
+    try:
+        return tomllib.loads(raw.decode())
+    except ValueError as error:  # of UTF-8, too
+        raise UsageError("prices", f"is not TOML: {shown(str(error), 120)}") from None
+
+
+def _candidate(name: str, common: Mapping[str, Any], own: Any) -> Json:
+    where = f"candidate {shown(name, 60)}"
+    if not isinstance(own, dict):
+        raise UsageError("prices", "is no table", where)
+    table = {**common, **own}
+    day, currency, months = table.get("date"), table.get("currency"), table.get("months")
+    if type(day) is not date:
+        raise UsageError("prices", "needs the date of its price, such as date = 2026-11-30", where)
+    if not isinstance(currency, str) or not currency.isalpha() or not 1 <= len(currency) <= 8:
+        raise UsageError("prices", 'needs a currency, such as currency = "EUR"', where)
+    if months is not None and (type(months) not in (int, float) or not 0 < months <= 600):
+        raise UsageError("prices", "months, over which it is used, are more than 0 and at most 600", where)
+    items = {kind: _items(table.get(kind, {}), kind, where) for kind in ("once", "monthly")}
+    if not any(items.values()):
+        raise UsageError("prices", "has neither once nor monthly items", where)
+    unknown = set(table) - {"date", "currency", "months", "once", "monthly"}
+    if unknown:
+        raise UsageError("prices", f"has the unknown key {shown(min(unknown), 40)}", where)
+    return {"date": day.isoformat(), "currency": currency.upper(), "months": months, **items}
+
+
+def _items(given: Any, kind: str, where: str) -> dict[str, float]:
+    if not isinstance(given, dict):
+        raise UsageError("prices", f"{kind} is a table of items and amounts", where)
+    for item, amount in given.items():
+        if type(amount) not in (int, float) or not 0 <= amount <= MOST:
+            raise UsageError("prices", f"{kind}: the amount of {shown(item, 60)} is from 0 to {MOST:g}", where)
+    return {shown(item, 100): float(amount) for item, amount in given.items()}
+
+
+def priced(candidates: Sequence[Json], prices: Mapping[str, Json], newest_utc: str, old_too: bool) -> list[Json]:
+    """A row per candidate: what it costs, and points of the whole host per 1,000 of its currency and per month's unit.
+
+    A candidate is looked up by its label, name, host or folder. ``old_too``: prices of more than 90 days count.
+    """
+    known = dict(prices)
+    rows = [_row(one, _pop(known, one), newest_utc, old_too) for one in candidates]
+    if known:
+        named = ", ".join(shown(name, 60) for name in list(known)[:3])
+        raise UsageError("prices", f"no candidate has this label, host or folder: {named}", "--prices")
+    return rows
+
+
+def _pop(known: dict[str, Json], candidate: Json) -> Json | None:
+    names = [candidate["label"], candidate["name"], candidate["facts"]["host"], *candidate["folders"]]
+    found = [name for name in dict.fromkeys(names) if name in known]
+    return known.pop(found[0]) if found else None
+
+
+def _row(candidate: Json, price: Json | None, newest_utc: str, old_too: bool) -> Json:
+    row: Json = {"label": candidate["label"], "price": price, "reason": None, "days": None, "once": None,
+                 "per_month": None, "points_per_1000": None, "points_per_month": None}  # fmt: skip
+    if price is None:
+        return row | {"reason": "no price given"}
+    once, monthly = math.fsum(price["once"].values()), math.fsum(price["monthly"].values())
+    months = price["months"]
+    row |= {"once": once, "per_month": monthly + once / months if months else (monthly if not once else None)}
+    row["days"] = _days(price["date"], newest_utc)
+    if row["days"] is None or (row["days"] > MAX_DAYS and not old_too):
+        age = "the date of the runs is unknown" if row["days"] is None else f"the price is {row['days']} days older"
+        return row | {"reason": f"R13: {age}{' than the newest run' if row['days'] else ''}"}
+    head, cores = candidate["score"]["headline"]["per_core"], candidate["score"]["divisor"]["n"]
+    if head["value"] is None:
+        return row | {"reason": f"no headline: {head['reason']}"}
+    if once:
+        row["points_per_1000"] = _scaled(head, 1000 * cores / once)
+    if row["per_month"]:
+        row["points_per_month"] = _scaled(head, cores / row["per_month"])
+    return row
+
+
+def _days(day: str, newest_utc: str) -> int | None:
+    try:
+        return (date.fromisoformat(newest_utc[:10]) - date.fromisoformat(day)).days
+    except ValueError:
+        return None
+
+
+def _scaled(made: Json, factor: float) -> Json:
+    return made | {end: None if made[end] is None else made[end] * factor for end in ("value", "low", "high")}

@@ -1,0 +1,150 @@
+"""The first page: each candidate's figures, tiers, a few sentences, and what could not be concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cpubench.report.html.refusals import NEVER
+from cpubench.report.html.words import counted, interval, ratio, sentence, why
+from cpubench.report.terminal import points
+
+Json = Mapping[str, Any]
+SENTENCES, MOST = 6, 8
+# Rules on pairs, in one line each: eight candidates have 28 pairs, and the first page is one page.
+BRIEF = {
+    "R1": {"refused": "no winner per core, the interval of the ratio does not decide it, between"},
+    "R3": {"refused": "did other work and are not compared:"},
+    "R8": {"relabelled": "different configuration, so no claim on CPU models, between"},
+}
+MEASURES = {"per_core": "points per core", "speed": "speed of one copy"}
+CARD = {"per_core": "points/core", "per_watt": "points/watt", "speed": "speed"}  # short: eight cards fit on a page
+
+
+@dataclass(frozen=True)
+class Card:
+    """A candidate on the first page: (name, value, interval or reason) of each measure."""
+
+    label: str
+    title: str
+    host: str
+    tier: str
+    figures: list[tuple[str, str, str]]
+    publishable: bool
+
+
+@dataclass(frozen=True)
+class Summary:
+    status: str
+    scale: str
+    cards: list[Card]
+    tiers: list[str]
+    said: list[str]
+    open: list[str]
+    never: list[str]
+
+
+def summary(doc: Json) -> Summary:
+    """The first page of a report document."""
+    reference, scenario = doc["reference"], doc["scenario"]
+    measured = doc["candidates"][0]["score"]["covers"]
+    scale = (
+        f"1000 points are what the reference {reference['name']} does: a scale, no rival. Weights of the scenario "
+        f"{scenario['name']}; the measured families cover {100 * measured:.0f} % of it."
+    )
+    cards = [] if doc["fleet"] else [_card(doc, one) for one in doc["candidates"]]
+    return Summary(doc["status"], scale, cards, _tiers(doc), _said(doc), _open(doc), list(NEVER))
+
+
+def _card(doc: Json, one: Json) -> Card:
+    head, divisor = one["score"]["headline"], one["score"]["divisor"]
+    figures = []
+    for measure, words in CARD.items():
+        made = head[measure]
+        if made["value"] is None:
+            figures.append((words, "-", why(made)))
+        else:
+            ends = f"95 % CI {interval(made)}" if made["low"] is not None else why(made)
+            figures.append((words, points(made["value"]), f"{ends}, {counted(made, len(one['runs']))}"))
+    tiers = doc["tiers"]["per_core"]["tiers"]
+    place = next((at for at, labels in enumerate(tiers, 1) if one["label"] in labels), None)
+    host = f"{one['facts']['CPU'] or 'unknown CPU'}, {divisor['n']:g} x {divisor['kind']}"
+    tier = f"tier {place} of {len(tiers)}" if place else ""
+    return Card(one["label"], one["title"], host, tier, figures, one["score"]["publishable"])
+
+
+def _tiers(doc: Json) -> list[str]:
+    if doc["fleet"]:
+        return [
+            f"{len(doc['candidates'])} units: shown as a fleet, by model. More than eight are not compared in pairs."
+        ]
+    if len(doc["candidates"]) < 2:
+        return []
+    made = []
+    for measure in ("per_core", "speed"):
+        told = doc["tiers"][measure]
+        if told["reason"]:
+            made.append(f"No tiers ({MEASURES[measure]}): {told['reason']}.")
+        else:
+            tiers = "; ".join(f"tier {at}: {', '.join(labels)}" for at, labels in enumerate(told["tiers"], 1))
+            made.append(f"By {MEASURES[measure]}, {tiers}.")
+    return [*made, "In a tier none was shown to be behind the tier's first, which has the most points."]
+
+
+def _said(doc: Json) -> list[str]:
+    """Three to six sentences: on pairs, those with the leader first; on one host, against the reference."""
+    if doc["fleet"]:
+        return []
+    if len(doc["candidates"]) == 1:
+        return [_alone(doc, doc["candidates"][0], measure) for measure in ("per_core", "speed")]
+    tiers = doc["tiers"]["per_core"]["tiers"]
+    first = tiers[0][0] if tiers else doc["candidates"][0]["label"]
+    pairs = sorted(doc["pairs"], key=lambda pair: first not in (pair["a"], pair["b"]))
+    said = [sentence(pair, "per_core") for pair in pairs]
+    if len(pairs) < 4:
+        said += [sentence(pair, "speed") for pair in pairs if pair["headline"] is not None]
+    more = ["All other pairs are in the table of pairs."] if len(pairs) > SENTENCES else []
+    return said[:SENTENCES] + more
+
+
+def _alone(doc: Json, one: Json, measure: str) -> str:
+    made, name = one["score"]["headline"][measure], MEASURES[measure]
+    if made["value"] is None:
+        return f"No {name}: {why(made)}."
+    ends = "no interval" if made["low"] is None else f"95 % CI {interval(made, 1000)}"
+    only = "" if len(one["runs"]) >= 3 else ", this run only"
+    return (
+        f"In {name}, {one['label']} is {ratio(made['value'] / 1000)} times the reference "
+        f"({ends}, {counted(made, len(one['runs']))}{only})."
+    )
+
+
+def _open(doc: Json) -> list[str]:
+    """What a buyer may want to know and this report cannot tell."""
+    found = [
+        f"{one['id']}{_who(one)}: {one['text']}."
+        for one in doc["refusals"]
+        if one["kind"] in ("refused", "relabelled") and one["id"] not in BRIEF
+    ]
+    for name, words in BRIEF.items():
+        pairs = [" and ".join(one["who"]) for one in doc["refusals"] if one["id"] == name and one["kind"] in words]
+        if pairs:
+            found.append(f"{name}: {words[next(iter(words))]} {_some(pairs)}.")
+    leaning = [f"{one['a']} and {one['b']} ({100 * one['share']:.0f} %)" for one in doc["order"]
+               if one["share"] is not None and "weights" in (one["reason"] or "")]  # fmt: skip
+    if leaning:
+        found.append(
+            "The order per core depends on the families' weights for (the share of 1,000 draws of them in which the "
+            f"first is ahead): {_some(leaning)}."
+        )
+    found.sort(key=lambda text: int(text[1:].partition(":")[0].partition(" ")[0]) if text[0] == "R" else 99)
+    return [*found, "No power caps: no run was made under one, so nothing is said of a rack's limit."]
+
+
+def _some(names: Sequence[str]) -> str:
+    return "; ".join(names[:MOST]) + (f"; and {len(names) - MOST} more" if len(names) > MOST else "")
+
+
+def _who(rule: Json) -> str:
+    return f" ({', '.join(rule['who'][:8])}{' ..' if len(rule['who']) > 8 else ''})" if rule["who"] else ""

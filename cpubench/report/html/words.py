@@ -1,0 +1,66 @@
+"""How numbers are written on the page, and the closed set of sentences on two candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cpubench.report.terminal import REASONS, points
+
+Json = Mapping[str, Any]
+MISSING = "-"
+
+
+def ratio(value: float | None) -> str:
+    """Three decimals around 1, else three digits."""
+    if value is None:
+        return MISSING
+    return f"{value:.3f}" if 0.01 <= value < 9.9995 else f"{value:.3g}"
+
+
+def interval(made: Json, scale: float = 0) -> str:
+    """ "1052 .. 1091" in points, or as a ratio of ``scale``; why there is none, where there is none."""
+    if made["low"] is None:
+        return MISSING
+    tell = points if not scale else (lambda end: ratio(end / scale))
+    return f"{tell(made['low'])} .. {tell(made['high'])}"
+
+
+def why(made: Json) -> str:
+    """The reason of a missing value, in words."""
+    reason = made["reason"] or "not measured"
+    return REASONS.get(reason, str(reason))
+
+
+def counted(made: Json, runs: int) -> str:
+    """Of what a figure of a candidate is the mean: of passes, or of runs."""
+    return f"{made['passes']} passes" if runs == 1 else f"{runs} runs"
+
+
+def sentence(pair: Json, measure: str) -> str:
+    """What is claimed on two candidates: one of six sentences, each with its interval and number of passes."""
+    a, b = pair["a"], pair["b"]
+    if pair["headline"] is None:
+        return f"{a} and {b} are not compared: R3, {pair['error']}."
+    claim = pair["headline"][measure]
+    made, word = claim["ratio"], claim["verdict"]
+    if made["value"] is None:
+        return f"{a} and {b} are not compared {NAMES[measure]}: {why(made)}."
+    ends = f"95 % CI {ratio(made['low'])} .. {ratio(made['high'])}"
+    what = f"{b} / {a} is {ratio(made['value'])} {NAMES[measure]} ({ends}"
+    counts = claim["passes"]
+    basis = f"{counts['a']} paired passes" if claim["paired"] else f"{counts['a']} + {counts['b']} passes"
+    if pair["scope"] == "runs":
+        basis = f"{pair['runs']['a']} + {pair['runs']['b']} runs"
+    only = "" if pair["scope"] == "runs" else ", these runs only"
+    tail = f"{what}, {basis}{only})"
+    if word == "faster":
+        return f"{b} does more work than {a}: {tail}."
+    if word == "slower":
+        return f"{a} does more work than {b}: {tail}."
+    if word == "equivalent":
+        return f"{a} and {b} are equal within {pair['margin_percent']:g} %: {tail}."
+    return f"Inconclusive between {a} and {b}: {tail}. That is not a claim that they are equal."
+
+
+NAMES = {"per_core": "per core", "speed": "in speed of one copy", "per_watt": "per watt"}
