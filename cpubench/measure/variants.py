@@ -188,8 +188,9 @@ def fit(variants: Sequence[Variant], memory_bytes: int | None) -> tuple[list[Var
         holding = hopeless or [v for v in kept if v.held_bytes]  # to leave out others would gain nothing
         largest = max(holding, key=lambda v: (not v.scored, v.held_bytes * len(v.groups)))
         kept.remove(largest)
-        need = largest.held_bytes * len(largest.groups) >> 20
-        text = f"needs {need} MiB; all variants together may hold two thirds of the memory, {limit >> 20} MiB"
+        need = largest.held_bytes * len(largest.groups)
+        told = f"{need >> 20} MiB" if need >= 1 << 20 else f"{-(-need // 1024)} KiB"
+        text = f"needs {told}; all variants together may hold two thirds of the memory, {limit >> 20} MiB"
         missing.append(Missing(largest.key, text, scored=largest.scored))
     return kept, missing
 
