@@ -64,7 +64,7 @@ def ladder(everything):
 
 def test_names_families_and_documents_are_complete():
     for name, kernel in KERNELS.items():
-        assert name.partition("_")[0] in (kernel["family"], "test")
+        assert name.partition("_")[0] in kernel["family"] or "hidden" in kernel["flags"]
         assert kernel["doc"].endswith(".")
         assert kernel["unit"]
         assert kernel["version"] >= 1

@@ -5,8 +5,8 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
+from pools import lived
 from power import limit_trees as trees
 
 from cpubench.errors import UsageError
@@ -187,9 +187,9 @@ def test_the_virus_ends_with_its_parent():
     burners = [int(pid) for pid in done.stdout.split()]
     assert len(burners) == 2
     until = time.monotonic() + 20
-    while any(map(psutil.pid_exists, burners)) and time.monotonic() < until:
+    while any(map(lived, burners)) and time.monotonic() < until:
         time.sleep(0.02)
-    assert not any(map(psutil.pid_exists, burners))
+    assert not any(map(lived, burners))
 
 
 def test_the_virus_works_on_every_cpu_and_is_gone_afterwards():
