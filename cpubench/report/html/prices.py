@@ -37,7 +37,8 @@ def load_prices(path: Path) -> Json:
 
 def _table(raw: bytes) -> Json:
     try:
-        return tomllib.loads(raw.decode())
+        table: Json = tomllib.loads(raw.decode())
+        return table
     except ValueError as error:  # of UTF-8, too
         raise UsageError("prices", f"is not TOML: {shown(str(error), 120)}") from None
 
