@@ -16,6 +16,8 @@ from cpubench.analysis.estimates import PAIRED_RHO, RHO, half_width, of_passes
 from cpubench.analysis.rates import block_rates
 from cpubench.results.records import Block, Plan
 
+MOST = 1e6  # a million times the value: two passes far apart reach 1e14, whose ppm no reader of JSON takes
+
 
 def half_widths(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | None = None) -> dict[str, float]:
     """Relative half-width (0.02 is 2 %) of each headline quantity: "per_core", "per_core spawn", "speed", ...
@@ -47,6 +49,6 @@ def half_widths(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | No
 
 
 def headline_half_width(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | None = None) -> float | None:
-    """The widest of the half-widths; None while one of them is not there, or where nothing is scored."""
+    """The widest of the half-widths; None while one is not there or says nothing, or where nothing is scored."""
     widest = max(half_widths(plan, blocks, other).values(), default=math.inf)
-    return widest if math.isfinite(widest) else None
+    return widest if widest < MOST else None

@@ -60,3 +60,13 @@ def test_a_row_that_came_late_holds_the_run_until_eight_passes_have_it() -> None
     document = made_run(13)
     drop(document, range(5), "file_create")
     assert headline_half_width(*parts(document)) is not None
+
+
+def test_a_width_beyond_a_million_times_the_value_is_none() -> None:
+    """Two passes on a busy host had 1e14: its ppm are no number of 64 bits, so that nobody could read the file."""
+    document = made_run(2, noise=0.0)
+    for cell in document["passes"][1]["blocks"][0]["cells"]:
+        cell["copy_elapsed_ns"] = [20 * ns for ns in cell["copy_elapsed_ns"]]
+    plan, blocks = parts(document)
+    assert max(half_widths(plan, blocks).values()) > 1e9
+    assert headline_half_width(plan, blocks) is None
