@@ -138,8 +138,8 @@ def _loaded(at: int, file: Path, reference: Json, scenario: Scenario, signed_by:
     run = load_run(file)
     folder = shown(file.parent.resolve().name, 80)  # its path is of this machine, and no part of a report
     try:
-        made = member(run, folder, reference, scenario)
         document = score(run, reference, scenario.name, {scenario.name: scenario})
+        made = member(run, folder, reference, scenario, document)
         drawn = portrait(run, reference, scenario)
     except UsageError as fault:
         raise located(file, fault) from None

@@ -45,11 +45,14 @@ class Member:
         return len(self.indexes)
 
 
-def member(run: Run, where: str, reference: Mapping[str, Any], scenario: Scenario) -> Member:
-    """The run without its samples; the ``reference`` says which rows are scored."""
+def member(
+    run: Run, where: str, reference: Mapping[str, Any], scenario: Scenario, scored: Json | None = None
+) -> Member:
+    """The run without its samples; the ``reference`` says which rows are scored. ``scored`` is its score document, by
+    who has it already."""
     blocks, plan = blocks_at(run, BASE_CAP), without_control(run.plan)
     rates = block_rates(plan, blocks)
-    document = score(run, reference, scenario.name, {scenario.name: scenario})
+    document = scored or score(run, reference, scenario.name, {scenario.name: scenario})
     # Missing rows are told where they are missed.
     faults = [note["text"] for note in document["notes"] if note["code"] not in {*REMARKS, "missing", "no_headline"}]
     indexes = [block.index for block in blocks]

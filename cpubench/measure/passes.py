@@ -59,9 +59,8 @@ class State:
         self.half_width = headline_half_width(self.plan, self.sides[0].blocks, other) if self.passes else None
 
 
-Tell = Callable[
-    [str, State], None
-]  # ("calibrating" | "planned" | "pass" | "again: .." | "failed: ..", state), for a person
+# ("calibrating" | "planned" | "pass" | "again: .." | "failed: .." | "stopped by ..", state), for a person
+Tell = Callable[[str, State], None]
 
 
 def measure_passes(state: State, workdir: Path, tell: Tell) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from cpubench.power import hints
@@ -10,7 +11,7 @@ from cpubench.power.backend import Found, by_index
 from cpubench.power.channel import PERIOD_S, Channel, Meter, Reading, now_ns
 from cpubench.power.controls import Problem
 from cpubench.power.registers import Host, hsmp
-from cpubench.power.source import code_of, is_amd
+from cpubench.power.source import code_of, is_amd, read_each
 
 DEVICE = "dev/hsmp"
 GET_SOCKET_POWER = 0x04  # answers in mW
@@ -53,17 +54,7 @@ class HsmpMeter:
         self._indexes = [int(channel.id.rpartition("-")[2]) for channel in channels]
 
     def read(self) -> list[Reading]:
-        reading = Reading([], [], [])
-        for socket in self._indexes:
-            value, code = None, ""
-            try:
-                value = hsmp(self._host, GET_SOCKET_POWER, socket)
-            except OSError as error:
-                code = code_of(error)
-            reading.at_ns.append(self._clock())
-            reading.raw.append(value)
-            reading.errors.append(code)
-        return [reading]
+        return read_each(self._indexes, partial(hsmp, self._host, GET_SOCKET_POWER), self._clock)
 
     def close(self) -> None:
         pass

@@ -6,6 +6,7 @@ more a value that nobody reads goes back by half of the hardware's range, so the
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from cpubench.power import hints
 from cpubench.power.backend import Found
 from cpubench.power.channel import PERIOD_S, Channel, Meter, Provenance, Reading, now_ns
 from cpubench.power.controls import Problem
-from cpubench.power.source import code_of, is_amd, package_of
+from cpubench.power.source import code_of, is_amd, package_of, read_each
 
 PMU = "sys/bus/event_source/devices/power"
 EVENTS = {"energy-pkg": "package", "energy-ram": "dram", "energy-psys": "psys"}  # cores and gpu are inside of a package
@@ -97,6 +98,13 @@ def find(root: Path, open_counter: OpenCounter = native_open) -> Found:
     return found
 
 
+def _count(fd: int) -> int:
+    raw = os.read(fd, 8)
+    if len(raw) < 8:  # 0 bytes: its CPU went away
+        raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
+    return int.from_bytes(raw, "little", signed=True)
+
+
 class PerfMeter:
     """Open events; they are read by read(2), which gives 8 bytes."""
 
@@ -116,19 +124,7 @@ class PerfMeter:
                 self._fds.append(code_of(error))
 
     def read(self) -> list[Reading]:
-        reading = Reading([], [], [])
-        for fd in self._fds:
-            value, code = None, ""
-            try:
-                raw = b"" if isinstance(fd, str) else os.read(fd, 8)
-                code = fd if isinstance(fd, str) else "" if len(raw) == 8 else "vanished"  # 0 bytes: its CPU went away
-                value = int.from_bytes(raw, "little", signed=True) if not code else None
-            except OSError as error:
-                code = code_of(error)
-            reading.at_ns.append(self._clock())
-            reading.raw.append(value)
-            reading.errors.append(code)
-        return [reading]
+        return read_each(self._fds, _count, self._clock)
 
     def close(self) -> None:
         for fd in self._fds:

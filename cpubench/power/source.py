@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from cpubench.host.cpulist import MAX_CPU, read_cpulist
 from cpubench.host.fact import names_in, read_int, read_text
@@ -18,6 +18,8 @@ from cpubench.power.channel import PERIOD_S, Channel, Reading, now_ns
 # The powercap core swallows what its drivers say: a failing energy_uj is EINVAL, a failing constraint ENODATA.
 CODES = {errno.EACCES: "permission", errno.EPERM: "permission", errno.ENODATA: "no_data", errno.ENODEV: "vanished",
          errno.ENXIO: "vanished", errno.ENOENT: "vanished", errno.ETIMEDOUT: "timeout"}  # fmt: skip
+
+T = TypeVar("T")
 
 
 class Source(Protocol):
@@ -86,6 +88,38 @@ def is_amd(root: Path) -> bool:
     return bool(re.search(r"^vendor_id\s*: (AuthenticAMD|HygonGenuine)", text, re.MULTILINE))
 
 
+def read_each(sources: Sequence[T | str], ask: Callable[[T], float], clock: Callable[[], int]) -> list[Reading]:
+    """One reading: what ``ask`` gives for each source, or the word for its OSError; a source that is a word is one
+    that could not be opened.
+
+    Short on purpose: a process that woke up runs with cold caches, and half of its cost was parsing by re.
+    """
+    at_ns: list[int] = []
+    raw: list[float | None] = []
+    errors: list[str] = []
+    for source in sources:
+        value, code = None, ""
+        if isinstance(source, str):
+            code = source
+        else:
+            try:
+                value = ask(source)
+            except OSError as error:
+                code = code_of(error)
+        at_ns.append(clock())
+        raw.append(value)
+        errors.append(code)
+    return [Reading(at_ns, raw, errors)]
+
+
+def _number(source: Source) -> int:
+    data = source.read()
+    value = int(data) if len(data) < 20 and data.rstrip().isdigit() else whole(data)
+    if value is None:
+        raise OSError("no whole number")
+    return value
+
+
 class FileMeter:
     """A meter whose channels are files with one whole number each."""
 
@@ -104,25 +138,7 @@ class FileMeter:
                 self._sources.append(code_of(error))
 
     def read(self) -> list[Reading]:
-        """Short on purpose: a process that woke up runs with cold caches, and half of its cost was parsing by re."""
-        at_ns: list[int] = []
-        raw: list[float | None] = []
-        errors: list[str] = []
-        for source in self._sources:
-            value, code = None, ""
-            if isinstance(source, str):
-                code = source
-            else:
-                try:
-                    data = source.read()
-                    value = int(data) if len(data) < 20 and data.rstrip().isdigit() else whole(data)
-                    code = "" if value is not None else "read_error"
-                except OSError as error:
-                    code = code_of(error)
-            at_ns.append(self._clock())
-            raw.append(value)
-            errors.append(code)
-        return [Reading(at_ns, raw, errors)]
+        return read_each(self._sources, _number, self._clock)
 
     def close(self) -> None:
         for source in self._sources:

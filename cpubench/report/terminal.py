@@ -24,7 +24,7 @@ MEASURES = {
 }  # fmt: skip
 HIDDEN = "control"  # rows of this family say something of the run and nothing of the host
 NAMED = 6  # rows of a badge; the others are in the JSON document
-REASONS = {"no_meter": "this version reads no meter"}
+REASONS = {"no_meter": "runs use no meter yet"}
 
 
 def show_score(doc: Json, out: IO[str], names: Sequence[str] = ()) -> None:
@@ -149,7 +149,8 @@ def _noise(made: Json) -> str:
 
 
 def _rows(rows: Sequence[Json], badges: Mapping[str, str], console: Console) -> None:
-    there = [row for row in rows if row["ns_per_op"]["value"] is not None and row["family"] != HIDDEN]
+    shown_rows = [row for row in rows if row["family"] != HIDDEN]
+    there = [row for row in shown_rows if row["ns_per_op"]["value"] is not None]
     if there:
         table = table_of(console, "variant (* scored)", "copies", ">time/op", ">rate", ">+-", ">passes")
         for row in there:
@@ -161,8 +162,8 @@ def _rows(rows: Sequence[Json], badges: Mapping[str, str], console: Console) -> 
             table.add_row(*(line(console, c) for c in (name, row["copies"], time, rate, width, passes)))
         console.print()
         console.print(table)
-    badged = [(f"  {code}", f"{sentence}: {_named([_key(row) for row in rows if code in row['flags']])}")
-              for code, sentence in badges.items()]  # fmt: skip
+    raised = {code: [_key(row) for row in shown_rows if code in row["flags"]] for code in badges}
+    badged = [(f"  {code}", f"{badges[code]}: {_named(names)}") for code, names in raised.items() if names]
     missing = [(f"  {_key(row)}", str(row["ns_per_op"]["reason"])) for row in rows if row["ns_per_op"]["value"] is None]
     for title, lines in (("Badges", badged), ("Skipped or failed", missing)):
         if lines:

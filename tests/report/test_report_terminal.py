@@ -53,7 +53,7 @@ def test_headline_comes_first_and_notes_last(shown: str) -> None:
 def test_missing_is_a_dash_with_its_reason_once(shown: str) -> None:
     lines = shown.splitlines()
     assert next(line for line in lines if line.startswith("per core")).split()[2:] == ["-", "-", "-"]
-    assert shown.count("reads no meter") == 1
+    assert shown.count("use no meter") == 1
     flat = " ".join(shown.split())
     assert flat.count("missing: file_create@cores (in 2 of 12 passes: killed by SIGSEGV)") == 1
     assert "io_uring@1 io_uring_setup EPERM" in flat
@@ -190,5 +190,7 @@ def test_noise_is_one_line_and_foreign_names_are_escaped() -> None:
 
 def test_rows_of_the_control_are_not_in_the_table() -> None:
     doc = scored()
-    doc["variants"].append({**doc["variants"][0], "name": "test_work[again]", "family": "control", "flags": []})
+    doc["variants"].append({**doc["variants"][0], "name": "test_work[again]", "family": "control", "flags": ["drift"]})
+    doc["badges"] = {"drift": "it drifts"}  # of the control alone: no badge of the host
     assert "test_work" not in text_of(doc)
+    assert "it drifts" not in text_of(doc)

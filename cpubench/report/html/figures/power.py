@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 Json = Mapping[str, Any]
-NO_METER = "no run holds watts: this version reads no meter"
+NO_METER = "no run holds watts: runs use no meter yet"
 NO_CAPS = "no run was made under a power cap"
 MIXED = "R4: the candidates' watts are of different sources or scopes, and are not drawn together"
 
