@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from cpubench import __version__, commands
-from cpubench.errors import Unfinished, UsageError
+from cpubench.errors import UsageError
 
 NOT_BUILT = "this is a checkout without its extension: build it with `pip install .` (or `pip install -e .`)"
 WEIGHTS = "Weights of the families: equal, chat, coding, tools or multitenant."  # --help loads no table of them
@@ -63,61 +63,6 @@ class Rooms(click.Group):
 @click.version_option(__version__, prog_name="cpubench")
 def cli() -> None:
     """How much agent work a CPU does, per core and per watt."""
-
-
-@cli.command()
-@click.option("--profile", metavar="NAME", help="quick, standard or strict.  [default: standard]")
-@click.option("--families", metavar="F,..", help="Measure these families only.")
-@click.option("--copies", metavar="C,..", help="Of 1, cores and cpus.")
-@click.option("--cpus", metavar="LIST", help="Measure on these logical CPUs only, such as 0-3,8.")
-@click.option("--workdir", type=FOLDER, help="Folder for scratch files.  [default: the run folder]")
-@click.option("--out", type=FOLDER, help="Run folder.  [default: results/HOST-TIME]")
-@click.option("--resume", type=FOLDER, help="Go on with the run in this folder.")
-@click.option("--budget", metavar="TIME", help="Stop after this time: 90s, 10m.  [default: the profile's]")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of all orders.  [default: drawn]")
-@click.option("--ab", type=FOLDER, metavar="PREFIX", help="Take turns with the cpubench installed there, and compare.")
-@click.option("--ab-set", multiple=True, metavar="NAME=VALUE", help="Environment variable of the other side alone.")
-@click.option("--sign", type=FOLDER, metavar="KEY", help="Sign run.json with this key of SSH.")
-@click.option("--strict", is_flag=True, help="Exit with 3 where the result is not publishable.")
-@as_json
-def run(
-    profile: str | None, families: str | None, copies: str | None, cpus: str | None, workdir: Path | None,
-    out: Path | None, resume: Path | None, budget: str | None, seed: int | None, ab: Path | None,
-    ab_set: tuple[str, ...], sign: Path | None, strict: bool, json_: bool,
-) -> int:  # fmt: skip
-    """Measure this host: one folder with the run file and all evidence."""
-    native()
-    from cpubench.finish import naming, show, signed, unfinished
-    from cpubench.measure import runner
-    from cpubench.measure.draft import Options, cpus_of, names_of
-    from cpubench.measure.profiles import nanoseconds
-    from cpubench.measure.sides import settings_of
-    from cpubench.report.progress import progress
-    from cpubench.results.signature import check_key
-
-    fixed = (profile, families, copies, cpus, out, budget, seed, ab, ab_set or None)
-    if resume is not None and any(value is not None for value in fixed):
-        raise UsageError(
-            "usage", "the plan of the run stays as it is: only --workdir and --sign may be given too", "--resume"
-        )
-    if sign is not None:
-        check_key(sign)  # before anything is measured
-    try:
-        if resume is not None:
-            folder = runner.resume(resume, progress(sys.stderr), workdir)
-        else:
-            options = Options(
-                profile or "standard", names_of(families), names_of(copies), None, cpus_of(cpus), workdir, out,
-                None if budget is None else nanoseconds(budget), seed, ab, settings_of(ab_set),
-            )  # fmt: skip
-            folder = runner.run(options, progress(sys.stderr))
-    except Unfinished as error:
-        unfinished(error, sign)
-        raise
-    with naming(folder):
-        signed(folder, sign)
-        publishable = show(folder, json_)
-    return 3 if strict and not publishable else 0
 
 
 def _score(path: Path, scenario: str, reference: Path | None) -> dict[str, Any]:

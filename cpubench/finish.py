@@ -111,8 +111,10 @@ def leave_report(folder: Path) -> Path | None:
 
 def run_document(run: Run, folder: Path, scored: Json) -> Json:
     """What ``cpubench run --json`` prints."""
-    cells = (cell for one in run.passes for block in one.blocks for cell in block.cells)
-    failed = {cell.key: cell.error for cell in cells if cell.error}
+    blocks = [block for one in run.passes for block in one.blocks]
+    failed = {cell.key: cell.error for block in blocks for cell in block.cells if cell.error}
+    parts = [cell for block in blocks for window in block.windows for cell in window.cells]
+    failed |= {cell.key: cell.error for cell in parts if cell.error}
     width = run.stopped.half_width_ppm
     return {
         "run": str(folder),

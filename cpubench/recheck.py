@@ -8,6 +8,7 @@ from typing import Any
 
 from cpubench import __version__
 from cpubench.analysis.cells import blocks_at
+from cpubench.analysis.composite import MIN_PASSES
 from cpubench.analysis.flags import check_set_aside
 from cpubench.analysis.reference import BASE_CAP
 from cpubench.analysis.widths import headline_half_width
@@ -15,12 +16,13 @@ from cpubench.bench.beside import check_export
 from cpubench.errors import UsageError
 from cpubench.host.cpulist import parse_cpulist
 from cpubench.host.facts import divisor
+from cpubench.measure.levels import check_times
 from cpubench.measure.profiles import PROFILES, SAMPLE_NS
 from cpubench.results.gather import run_files
 from cpubench.results.load import load_run, validate
 from cpubench.results.log import check_log
 from cpubench.results.parse import shown
-from cpubench.results.records import Block, Run
+from cpubench.results.records import Block, Plan, Run
 from cpubench.results.signature import signature_of, signer
 
 Json = dict[str, Any]
@@ -96,10 +98,14 @@ def check_profile(_: Path, run: Run) -> list[str]:
         return [f"the rules of the profile: {_other(plan.cpubench)}"]
     profile = PROFILES[plan.profile]
     rules = {name: getattr(profile, name) for name in ("samples", "min_passes", "max_passes", "target_ppm")}
+    if plan.powered is not None and any(cap != BASE_CAP for cap in plan.caps):
+        rules["min_passes"] = MIN_PASSES
     for name, wanted in (rules | {"sample_ns": SAMPLE_NS}).items():
         told = getattr(plan, name)
         if told != wanted:
             raise UsageError("profile", f"is {told}, {plan.profile} has {wanted}", f"plan.{name}")
+    if plan.powered is not None:
+        check_times(plan)
     return []
 
 
@@ -108,18 +114,20 @@ def check_stop(file: Path, run: Run) -> list[str]:
     plan, stopped = run.plan, run.stopped
     if plan.cpubench != __version__:
         return [f"the half-width and the stop: {_other(plan.cpubench)}"]
-    blocks, other = blocks_at(run, BASE_CAP), None
+    levels = {cap: blocks_at(run, cap) for cap in plan.caps}
+    blocks, other = levels[plan.caps[0]], None
     if plan.side is not None:
         other = _other_blocks(file, run)
         if other is None:
             return ["the half-width and the stop: they are of two sides, and the other is not beside it"]
-    widths = [headline_half_width(plan, some, other) if some else None for some in (blocks, _before(blocks, other))]
+    passes = len(blocks) if other is None else min(len(blocks), len(other))
+    widths = [_half_width(plan, levels, other, count) for count in (passes, passes - 1)]
     told, found = stopped.half_width_ppm, None if widths[0] is None else widths[0] * 1e6
     same = told is found if told is None or found is None else abs(told - found) <= 1.5 + CLOSE * found
     if not same:
         text = f"is {told}; computed anew it is {None if found is None else round(found)}"
         raise UsageError("half_width", text, "stopped.half_width_ppm")
-    _check_reason(run, len(blocks) if other is None else min(len(blocks), len(other)), found)
+    _check_reason(run, passes, found)
     target = plan.target_ppm * (1 - CLOSE)
     if widths[1] is not None and len(blocks) > plan.min_passes and widths[1] * 1e6 < target:
         raise UsageError("stop", "the run had reached its target a pass before, and went on", "stopped")
@@ -135,9 +143,12 @@ def _check_reason(run: Run, passes: int, half_width_ppm: float | None) -> None:
         raise UsageError("stop", f"a run of {passes} passes by this plan was not stopped by '{by}'", "stopped.by")
 
 
-def _before(blocks: list[Block], other: list[Block] | None) -> list[Block]:
-    """The blocks that there were a pass before the last one."""
-    return blocks[: (len(blocks) if other is None else min(len(blocks), len(other))) - 1]
+def _half_width(plan: Plan, levels: Mapping[str, list[Block]], other: list[Block] | None, count: int) -> float | None:
+    """The widest half-width after so many passes."""
+    if count < 1:
+        return None
+    some = {cap: blocks[:count] for cap, blocks in levels.items()}
+    return headline_half_width(plan, some.get(BASE_CAP, []), None if other is None else other[:count], some)
 
 
 def _other_blocks(file: Path, run: Run) -> list[Block] | None:

@@ -62,7 +62,7 @@ def test_page_says_who_which_way_and_how_sure_at_80_columns(capsys: Any, referen
     said = r"per core: B needs \d+\.\d % more time than A \(95 % CI \d+\.\d\.\.\d+\.\d, "
     assert re.search(said + r"40 \+ 40 passes, unpaired, this run only\): slower", text)
     for part in ("This run only: no claim on the hosts.", "rate of B / rate of A: above 1, B is faster",
-                 "per watt: not compared: runs use no meter yet", "Holm", "the floor is unknown",
+                 "per watt: not compared: no meter was read", "Holm", "the floor is unknown",
                  "A and B are one host", "file_create * cores 0.9"):  # fmt: skip
         assert part in text
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from cpubench.results.records import Block, Cell, Pass, Run
+from cpubench.results.windows import WindowCell
 
 BASE_CAP = "as-is"  # scores and references come from the passes without a cap
 
@@ -23,7 +24,7 @@ def whole_passes(run: Run) -> list[Pass]:
     return [one for one in run.passes if {block.cap for block in one.blocks} >= levels]
 
 
-def measured(cell: Cell) -> bool:
+def measured(cell: Cell | WindowCell) -> bool:
     """True if every copy finished an operation: the samples that succeeded count, whatever failed later.
 
     Without one of the copies the others had the machine to themselves, which is another quantity.
@@ -31,13 +32,13 @@ def measured(cell: Cell) -> bool:
     return bool(cell.copy_ops) and 0 not in cell.copy_ops and 0 not in cell.copy_elapsed_ns
 
 
-def ops_per_s(cell: Cell) -> float | None:
+def ops_per_s(cell: Cell | WindowCell) -> float | None:
     """Operations per second of all copies together; None where one of them finished none."""
     if not measured(cell):
         return None
     return 1e9 * math.fsum(ops / ns for ops, ns in zip(cell.copy_ops, cell.copy_elapsed_ns, strict=True))
 
 
-def ns_per_op(cell: Cell) -> float | None:
+def ns_per_op(cell: Cell | WindowCell) -> float | None:
     """ns that an operation of one copy takes; None where one of the copies finished none."""
     return sum(cell.copy_elapsed_ns) / sum(cell.copy_ops) if measured(cell) else None

@@ -55,7 +55,7 @@ def by_runs(sides: Sides) -> bool:
 
 def row_claim(sides: Sides, key: str) -> Claim:
     """The claim on a row that every run has."""
-    return _claim(sides, [[one.logs[key] for one in side] for side in sides])
+    return claim_of(sides, [[one.logs[key] for one in side] for side in sides])
 
 
 def missing(sides: Sides, key: str) -> str | None:
@@ -85,10 +85,11 @@ def composite_claim(
         }
         return weighted_logs(own, weights or dict.fromkeys(own, 1.0))
 
-    return _claim(sides, [[logs(one) for one in side] for side in sides], remark)
+    return claim_of(sides, [[logs(one) for one in side] for side in sides], remark)
 
 
-def _claim(sides: Sides, logs: Sequence[Sequence[Array]], remark: str | None = None) -> Claim:
+def claim_of(sides: Sides, logs: Sequence[Sequence[Array]], remark: str | None = None) -> Claim:
+    """The claim on logs per pass of each run of each side."""
     if is_pair([one for side in sides for one in side]):
         return _paired(sides, logs[0][0], logs[1][0], remark)
     complete = [[values[~np.isnan(values)] for values in side] for side in logs]

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from cpubench.analysis.claims import COPIES, Claim, by_runs, composite_claim, missing, row_claim, told
+from cpubench.analysis.compare_watts import left_out, level_documents, watt_claims
 from cpubench.analysis.differences import differences, pairing, side_facts, unalike
 from cpubench.analysis.members import Member
 from cpubench.analysis.obstacles import Sides, as_sides, check_runs, row_obstacle
@@ -20,7 +21,6 @@ from cpubench.analysis.scenarios import Scenario
 from cpubench.analysis.verdicts import BAND, MARGIN, verdicts
 from cpubench.errors import UsageError
 from cpubench.results.names import kernel_of, row_key, split_key
-from cpubench.results.parse import shown
 
 Json = dict[str, Any]
 Place = tuple[str, str]  # "headline", "subset", a family or a row's key; and the measure of a composite, else ""
@@ -49,6 +49,7 @@ def compare(
     for key in keys:
         reason = gone.get(key) or (refused[key][1] if key in refused else None)
         claims[key, ""] = Claim(None, reason) if reason else row_claim(sides, key)
+    claims |= watt_claims(sides, families, scenario, {key: text for key, (_, text) in refused.items()})
     made = [claim.decisive for claim in claims.values() if claim.decisive is not None]
     if not made:
         _refuse([claim.reason or "" for (_, measure), claim in claims.items() if not measure])
@@ -59,16 +60,13 @@ def compare(
     document = _document(sides, reference, scenario, families, results, keys, len(made))
     document |= {"band_percent": band_percent, "floor_percent": floor, "floor_reason": unknown}
     document["refused"] = [{"code": code, "text": f"{key}: {text}"} for key, (code, text) in refused.items()]
-    caps = dict.fromkeys(cap for side in sides for one in side for cap in one.plan.caps if cap != BASE_CAP)
-    if caps:
-        text = f"{shown(', '.join(caps), 80)}: what a cap does is measured in windows, which are not compared yet"
-        document["refused"].append({"code": "cap", "text": text})
+    document["refused"] += left_out(sides)
     if fail_band is not None:
         placed = [place for place, claim in claims.items() if claim.decisive is not None]
         document["fail_band_percent"] = fail_percent = max(100 * fail_band, band_percent)
         words = verdicts(made, fail_percent / 100, tables)
         document["slower"] = [" ".join(filter(None, place)) for place, v in zip(placed, words, strict=True)
-                              if v.word == "slower"]  # fmt: skip
+                              if v.word == "slower" and place[1] != "per_watt"]  # fmt: skip
     return document
 
 
@@ -134,10 +132,8 @@ def _document(
     sides: Sides, reference: Mapping[str, Any], scenario: Scenario, families: Mapping[str, list[str]],
     results: Mapping[Place, Json], keys: Sequence[str], claims: int,
 ) -> Json:  # fmt: skip
-    no_meter = told(Claim(None, "no_meter"), None)
-
     def measures(where: str) -> Json:
-        return {**{measure: results[where, measure] for measure in COPIES}, "per_watt": no_meter}
+        return {measure: results[where, measure] for measure in (*COPIES, "per_watt")}
 
     subset = {measure: results["subset", measure] for measure in COPIES if ("subset", measure) in results}
     return {
@@ -155,17 +151,21 @@ def _document(
         "refused": [],
         "headline": measures("headline"),
         "subset": subset or None,
-        "families": {
-            f: {**{measure: results[f, measure] for measure in COPIES}, "per_watt": no_meter} for f in families
-        },
+        "families": {family: measures(family) for family in families},
+        "levels": [
+            level | {"rows": [_row(sides, families, key, made, level["level"]) for key, made in level["rows"]]}
+            for level in level_documents(sides, families, results)
+        ],
         "rows": [_row(sides, families, key, results[key, ""]) for key in keys],
     }
 
 
-def _row(sides: Sides, families: Mapping[str, list[str]], key: str, result: Json) -> Json:
+def _row(
+    sides: Sides, families: Mapping[str, list[str]], key: str, result: Json, cap: str = BASE_CAP
+) -> Json:  # fmt: skip
     name, copies = split_key(key)
     variants = (v for side in sides for one in side for v in one.plan.variants if v.kernel == kernel_of(name))
     known = {member: family for family, members in families.items() for member in members}
     family = known.get(name) or next((variant.family for variant in variants), None)
     scored = name in known and copies != "cpus"
-    return {"name": name, "family": family, "copies": copies or None, "cap": BASE_CAP, "scored": scored, **result}
+    return {"name": name, "family": family, "copies": copies or None, "cap": cap, "scored": scored, **result}

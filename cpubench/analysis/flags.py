@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from enum import Enum
 from statistics import median
 
+import msgspec
+from msgspec import UnsetType
+
 from cpubench.analysis.cells import BASE_CAP, measured, ns_per_op
 from cpubench.errors import UsageError
 from cpubench.results.records import Block, Cell, Plan, Run, Variant
@@ -43,6 +46,7 @@ class Flag(Enum):
     CAPPED = "capped", "the CPU came to a power limit, and none was set"
     SUSPENDED = "suspended", "the machine slept meanwhile"
     CPUS = "cpus", "CPUs went offline or online meanwhile, or others were allowed"
+    CAP_CHANGED = "cap_changed", "a limit did not hold what was set: its windows do not count"
     # of samples; of a row that has them in more than 20 % of its samples
     PREEMPTED = "preempted", "the sample waited for its CPU for more than 1 % of its time"
     MIGRATED = "migrated", "a copy was not on the CPU that it is pinned to"
@@ -60,14 +64,22 @@ def block_flags(plan: Plan, block: Block) -> list[Flag]:
     return [flag for flag, found in block_verdicts(plan, block).items() if found]
 
 
+def window_flags(plan: Plan, block: Block) -> list[Flag]:
+    """The flags of what the host did around the windows of a block."""
+    if isinstance(block.around_windows, UnsetType):
+        return block_flags(plan, block)
+    return block_flags(plan, msgspec.structs.replace(block, environment=block.around_windows, cells=[]))
+
+
 def block_verdicts(plan: Plan, block: Block) -> dict[Flag, bool | None]:
     """Of every flag of blocks whether it is to be raised; None where nobody counted what tells it."""
     stolen, others = _share(plan, block, "steal_ns"), _share(plan, block, "others_ns")
     delayed = _delayed(plan, block)
-    throttles, limits = _moved(block, "throttles"), _moved(block, "power_limits")
-    heat = [moved for name in ("core_throttles", "package_throttles") if (moved := _moved(block, name)) is not None]
-    slept, lists = _moved(block, "suspended_ns"), [_changed(block, name) for name in ("online", "allowed")]
+    throttles, limits = moved(block, "throttles"), moved(block, "power_limits")
+    heat = [grown for name in ("core_throttles", "package_throttles") if (grown := moved(block, name)) is not None]
+    slept, lists = moved(block, "suspended_ns"), [_changed(block, name) for name in ("online", "allowed")]
     waited = delayed is not None and delayed > CONTENDED
+    own = {} if isinstance(block.limits, UnsetType) else {Flag.CAP_CHANGED: bool(block.changed)}
     return {
         Flag.STOLEN: None if stolen is None else stolen > STEAL,
         Flag.QUOTA: None if throttles is None else throttles > 0,
@@ -77,12 +89,15 @@ def block_verdicts(plan: Plan, block: Block) -> dict[Flag, bool | None]:
         Flag.CAPPED: False if block.cap != BASE_CAP else None if limits is None else limits > 0,
         Flag.SUSPENDED: None if slept is None else slept > SUSPENDED_NS,
         Flag.CPUS: any(lists) or (None if None in lists else False),
-    }
+    } | own
 
 
-def _moved(block: Block, counter: str) -> int | None:
-    """By how much a counter grew around the rounds; None where it was not told."""
-    both = [getattr(one, counter) for one in (block.environment.before, block.environment.after) if one is not None]
+def moved(block: Block, counter: str, windows: bool = False) -> int | None:
+    """By how much a counter grew around the rounds, or the windows; None where it was not told."""
+    around = block.environment
+    if windows and not isinstance(block.around_windows, UnsetType):
+        around = block.around_windows
+    both = [getattr(one, counter) for one in (around.before, around.after) if one is not None]
     return None if len(both) < 2 or None in both else max(0, both[1] - both[0])
 
 
@@ -94,13 +109,13 @@ def _changed(block: Block, name: str) -> bool | None:
 
 def cpu_time_ns(plan: Plan, block: Block) -> int | None:
     """Time that the plan's CPUs had around the rounds; None where nobody looked."""
-    wall_ns = _moved(block, "t_ns")
+    wall_ns = moved(block, "t_ns")
     return wall_ns * len(plan.cpus) if wall_ns else None
 
 
 def _share(plan: Plan, block: Block, counter: str) -> float | None:
     """What a counter of CPU time grew by, of the time that the plan's CPUs had."""
-    time_ns, moved_ns = cpu_time_ns(plan, block), _moved(block, counter)
+    time_ns, moved_ns = cpu_time_ns(plan, block), moved(block, counter)
     return None if time_ns is None or moved_ns is None else moved_ns / time_ns
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from cpubench.analysis.cells import BASE_CAP, blocks_at, measured
 from cpubench.analysis.composite import MIN_PASSES, Array, log, present
 from cpubench.analysis.control import floor_facts, without_control
+from cpubench.analysis.curves import Curves, curves_of
 from cpubench.analysis.notes import REMARKS
 from cpubench.analysis.rates import Rates, block_rates, divisors
 from cpubench.analysis.rows import skip_reason
@@ -39,6 +40,7 @@ class Member:
     noise: Json  # ``noise`` of its score: flags of blocks and samples, counted
     floor_percent: float | None  # what a difference of nothing came out as
     floor_reason: str | None
+    curves: Curves | None = None  # of windows: watts, and rates under caps
 
     @property
     def passes(self) -> int:
@@ -57,7 +59,7 @@ def member(
     faults = [note["text"] for note in document["notes"] if note["code"] not in {*REMARKS, "missing", "no_headline"}]
     indexes = [block.index for block in blocks]
     return Member(where, run.sha256, plan, run.host, indexes, _logs(plan, rates), rates.errors, _obtained(plan, blocks),
-                  faults, document["noise"], *floor_facts(blocks))  # fmt: skip
+                  faults, document["noise"], *floor_facts(blocks), curves_of(run))  # fmt: skip
 
 
 def absence(one: Member, key: str) -> str | None:

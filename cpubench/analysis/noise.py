@@ -15,7 +15,7 @@ BUSIEST = 3  # processes that are named
 # What tells a flag, for the reason where it was not told.
 TOLD_BY = {
     Flag.STOLEN: "steal_ns", Flag.QUOTA: "throttles", Flag.CONTENDED: "others_ns", Flag.HOT: "package_throttles",
-    Flag.CAPPED: "power_limits", Flag.SUSPENDED: "suspended_ns", Flag.CPUS: "allowed",
+    Flag.CAPPED: "power_limits", Flag.SUSPENDED: "suspended_ns", Flag.CPUS: "allowed", Flag.CAP_CHANGED: "limits",
 }  # fmt: skip
 
 Json = dict[str, Any]

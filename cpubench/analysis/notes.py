@@ -12,13 +12,15 @@ from cpubench.analysis.noise import remarks, too_noisy
 from cpubench.analysis.plateaus import LADDER, sentences
 from cpubench.analysis.rates import Rates, scored_names
 from cpubench.analysis.reference import Reference
+from cpubench.analysis.watt_notes import REMARKS as WATT_REMARKS
+from cpubench.analysis.watt_notes import watt_notes
 from cpubench.results.parse import shown
 from cpubench.results.records import Run
 
 REMARKS = frozenset({
     "divisor_kind", "virtual_unknown", "estimate", "interrupted", "failed_samples", "run", "near_floor", "plateaus",
     "no_evidence", "logins",
-})  # fmt: skip
+}) | WATT_REMARKS  # fmt: skip
 MAX_LEFT_OUT = 0.2  # of the passes; beyond that the rest is a selection
 
 Json = dict[str, Any]
@@ -27,13 +29,15 @@ Note = dict[str, str]
 
 def judged(
     run: Run, reference: Reference, rates: Rates, gone: Mapping[str, str],
-    composites: Mapping[str, Mapping[str, Json]], noise: Json,
+    composites: Mapping[str, Mapping[str, Json]], noise: Json, power: Json | None = None,
 ) -> tuple[list[Note], bool]:  # fmt: skip
     """The notes, those that forbid publishing first, and whether none of them does."""
     faults = _faults(run, reference, rates, gone, composites)
     if text := too_noisy(noise):
         faults.append(note("noisy", text, "passes"))
     said = [note(code, text, "passes") for code, text in remarks(run, BASE_CAP, noise)]
+    of_watts, told = watt_notes(run, power)
+    faults, said = faults + of_watts, said + told
     return faults + _remarks(run, reference, rates, gone) + said, not faults
 
 
@@ -64,7 +68,7 @@ def _faults(
         faults.append(note("not_in_reference", text, f"reference {reference.name}"))
     for where, measures in composites.items():
         for measure, made in measures.items():
-            if where == "headline" and made["value"] is None and not gone and measure != "per_watt":
+            if where == "headline" and made["value"] is None and not gone and not measure.startswith("per_watt"):
                 faults.append(note("no_headline", f"no {measure}: {made['reason']}", where))
             left_out = rates.passes - made["passes"]
             if made["value"] is not None and left_out / rates.passes > MAX_LEFT_OUT:

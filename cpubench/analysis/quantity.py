@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cpubench.analysis.composite import MIN_PASSES, Array
-from cpubench.analysis.estimates import bounded_exp, of_passes, span
+from cpubench.analysis.estimates import RHO, bounded_exp, of_passes, span
 
 Json = dict[str, Any]
 
@@ -23,10 +23,10 @@ def no_meter() -> Json:
     return null("no_meter")
 
 
-def quantity(logs: Array, scale: float = 1.0, reason: str = "not measured") -> Json:
+def quantity(logs: Array, scale: float = 1.0, reason: str = "not measured", rho: float = RHO) -> Json:
     """``scale`` times the geometric mean over the passes that have a value; ``reason`` where none has.
 
-    From one pass there is a value and no interval.
+    From one pass there is a value and no interval. ``rho`` is the correlation of passes that is assumed.
     """
     there = logs[~np.isnan(logs)]
     if not len(there):
@@ -34,11 +34,11 @@ def quantity(logs: Array, scale: float = 1.0, reason: str = "not measured") -> J
     if len(there) == 1:
         single = null("an interval needs two passes", passes=1)
         return single | {"value": scale * bounded_exp(float(there[0]))}
-    value, low, high = (scale * one for one in span(of_passes(there)))
+    value, low, high = (scale * one for one in span(of_passes(there, rho=rho)))
     return {"value": value, "low": low, "high": high, "passes": len(there), "reason": None}
 
 
-def composite(logs: Array | None, gone: Sequence[str], passes: int, scale: float) -> Json:
+def composite(logs: Array | None, gone: Sequence[str], passes: int, scale: float, rho: float = RHO) -> Json:
     """A composite from its logs per pass; null if a row is ``gone`` or fewer than eight passes are complete."""
     if gone or logs is None:
         more = f" and {len(gone) - 3} more" if len(gone) > 3 else ""
@@ -46,4 +46,4 @@ def composite(logs: Array | None, gone: Sequence[str], passes: int, scale: float
     complete = int(np.count_nonzero(~np.isnan(logs)))
     if complete < MIN_PASSES:
         return null(f"{MIN_PASSES} passes are needed; {complete} of {passes} are complete", complete)
-    return quantity(logs, scale)
+    return quantity(logs, scale, rho=rho)

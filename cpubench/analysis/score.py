@@ -15,7 +15,8 @@ from cpubench.analysis.floor import near_floor
 from cpubench.analysis.noise import flags_of_rows, noise
 from cpubench.analysis.notes import judged
 from cpubench.analysis.plateaus import badges
-from cpubench.analysis.quantity import composite, no_meter, null
+from cpubench.analysis.power import Watched, add_rows, per_watt, power_document, watched, watt_rows
+from cpubench.analysis.quantity import composite, null
 from cpubench.analysis.rates import Rates, block_rates, divisors
 from cpubench.analysis.reference import Reference, as_reference
 from cpubench.analysis.rows import gone_rows, variant_rows
@@ -52,7 +53,7 @@ def score(
     """The score document: points (1000 = reference) with 95 % intervals, rows and notes.
 
     ``weights`` are the scenarios to pick from, by default the shipped ones. The reference says which rows are scored.
-    Passes without a cap count; what a cap does is measured in windows.
+    Passes without a cap count; figures per watt, and what a cap does, come from windows.
     """
     ref = as_reference(dict(reference))
     weighing = pick(load_scenarios() if weights is None else weights, scenario)
@@ -61,14 +62,17 @@ def score(
     rates = block_rates(run.plan, blocks)
     floor_percent, floor_reason = floor_facts(blocks)
     parts = parts_of(run.plan, ref, rates)
-    families = {family: _of_family(parts, family) for family in parts.names}
-    headline = _headline(parts, weighing)
+    watts = watched(run, ref, parts.names, weighing.families)
+    families = {family: _of_family(parts, family, watts) for family in parts.names}
+    headline, power = _headline(parts, weighing, watts), power_document(watts)
     disturbed = noise(run, BASE_CAP)
-    notes, publishable = judged(run, ref, rates, parts.gone, {"headline": headline} | families, disturbed)
+    notes, publishable = judged(run, ref, rates, parts.gone, {"headline": headline} | families, disturbed, power)
     flagged = flags_of_rows(run, BASE_CAP)
     for own in (badges(run.plan, rates), near_floor(run.plan, rates)):
         for key, names in own.items():
             flagged[key] = flagged.get(key, []) + names
+    every = variant_rows(run.plan, ref, rates, BASE_CAP, flagged)
+    add_rows(power, watts, every)
     raised = {code for codes in flagged.values() for code in codes}
     return {
         "suite": run.plan.suite,
@@ -86,7 +90,8 @@ def score(
         "noise": disturbed,
         "headline": headline,
         "families": families,
-        "variants": variant_rows(run.plan, ref, rates, BASE_CAP, flagged),
+        "power": power,
+        "variants": watt_rows(watts, every),
         "badges": {flag.value: flag.sentence for flag in Flag if flag.value in raised},
     }
 
@@ -112,18 +117,18 @@ def parts_of(plan: Plan, reference: Reference, rates: Rates) -> Parts:
     return Parts(names, _families(_rows(plan, reference, rates), names), gone, rates.passes)
 
 
-def _of_family(parts: Parts, family: str) -> Json:
+def _of_family(parts: Parts, family: str, watts: Watched | None) -> Json:
     """The measures of a family."""
     members = parts.names[family]
     measures = {measure: _composite(parts, measure, members, parts.logs[measure].get(family)) for measure in NEEDS}
-    return measures | {"per_watt": no_meter()}
+    return measures | {"per_watt": per_watt(watts, family)}
 
 
-def _headline(parts: Parts, scenario: Scenario) -> Json:
+def _headline(parts: Parts, scenario: Scenario, watts: Watched | None) -> Json:
     """The measures of the whole: weighted by the scenario, and beside that with equal weights."""
     return {
         "per_core": _whole(parts, "per_core", scenario),
-        "per_watt": no_meter(),
+        "per_watt": per_watt(watts),
         "speed": _whole(parts, "speed", scenario),
         "equal_weights": _whole(parts, "per_core", Scenario("equal", "", dict.fromkeys(parts.names, 1.0), {})),
     }

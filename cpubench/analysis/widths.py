@@ -7,16 +7,19 @@ often the intervals of runs that stopped so hold the truth.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from cpubench.analysis.composite import MIN_PASSES, Array, family_logs, log, mean, present
 from cpubench.analysis.estimates import PAIRED_RHO, RHO, half_width, of_passes
+from cpubench.analysis.levels import stopping_logs
 from cpubench.analysis.rates import block_rates
+from cpubench.analysis.watts import windows_of
 from cpubench.results.records import Block, Plan
 
 MOST = 1e6  # a million times the value: two passes far apart reach 1e14, whose ppm no reader of JSON takes
+Levels = Mapping[str, Sequence[Block]]
 
 
 def half_widths(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | None = None) -> dict[str, float]:
@@ -48,7 +51,26 @@ def half_widths(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | No
     return widths
 
 
-def headline_half_width(plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | None = None) -> float | None:
-    """The widest of the half-widths; None while one is not there or says nothing, or where nothing is scored."""
-    widest = max(half_widths(plan, blocks, other).values(), default=math.inf)
+def headline_half_width(
+    plan: Plan, blocks: Sequence[Block], other: Sequence[Block] | None = None, levels: Levels | None = None
+) -> float | None:
+    """The widest of the half-widths; None while one is not there or says nothing, or where nothing is scored.
+
+    ``levels`` are the blocks of each cap level, one per pass, of a run that has windows.
+    """
+    widths = half_widths(plan, blocks, other)
+    if plan.powered is not None and levels is not None:
+        widths |= _window_widths(plan, levels)
+    widest = max(widths.values(), default=math.inf)
     return widest if widest < MOST else None
+
+
+def _window_widths(plan: Plan, levels: Levels) -> dict[str, float]:
+    """The half-widths of what the windows of each level say."""
+    widths = {}
+    for level, blocks in levels.items():
+        for name, logs in stopping_logs(plan, level, windows_of(plan, blocks, rows=False)).items():
+            complete = logs[~np.isnan(logs)]
+            enough = len(complete) >= max(2, min(MIN_PASSES, len(blocks)))
+            widths[name] = float(half_width(of_passes(complete))) if enough else math.inf
+    return widths

@@ -37,9 +37,9 @@ def snapshot(cpus: Sequence[int], session: int, root: Path = ROOT) -> Json:
     facts = {**_cpu_times(cpus, root), "others_ns": seen.others_ns, "kernel_ns": seen.kernel_ns}
     facts |= {"stalled_ns": _stalled(root), **_throttles(root), **_heat(cpus, root)}
     facts |= {"runnable": _runnable(root), "logins": _logins(root), "suspended_ns": Fact(_suspended_ns())}
-    frequencies = _frequencies(cpus, root)
-    found: Json = {"t_ns": t_ns, "freq_khz": frequencies.value or [], "seen": seen}
-    reasons = {"freq_khz": frequencies.reason} if frequencies.reason else {}
+    khz = frequencies(cpus, root)
+    found: Json = {"t_ns": t_ns, "freq_khz": khz.value or [], "seen": seen}
+    reasons = {"freq_khz": khz.reason} if khz.reason else {}
     for name, listed in (("online", read_cpulist(root, f"{CPU}/online")), ("allowed", _allowed(root))):
         found[name] = format_cpulist(listed.value) if listed.value else None
         if not listed.value:
@@ -151,7 +151,8 @@ def _sum(cpus: Sequence[int], name: str, root: Path) -> Fact[int]:
     return Fact(total)
 
 
-def _frequencies(cpus: Sequence[int], root: Path) -> Fact[list[int]]:
+def frequencies(cpus: Sequence[int], root: Path) -> Fact[list[int]]:
+    """What each CPU runs at now, in kHz; none where reading them takes long."""
     found: list[int] = []
     end_ns = time.monotonic_ns() + FREQ_NS
     for cpu in cpus:

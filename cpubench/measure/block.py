@@ -1,14 +1,17 @@
 """One block: a fresh process that measures rounds of a plan. ``python -I -m cpubench.measure.block`` with the plan's
-file, the pass, the cap, the block's file, a scratch folder, the nanosecond at which it was started, and the parent.
+file, the pass, the cap, what a run with watts or caps tells it (other runs nothing), the block's file, a scratch
+folder, the nanosecond at which it was started, and the parent.
 
 It imports the extension and the standard library only: numpy would start threads, and pytest half a second.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from cpubench.host.noise import environment, snapshot
 from cpubench.measure import copies as pool
 from cpubench.measure import programs
 from cpubench.measure.inside import BlockFailed, serve
+from cpubench.measure.window import held, limits, measure_window, measured_in, meter, settled
 from cpubench.results.files import sealed
 from cpubench.results.orders import orders
 
@@ -25,6 +29,7 @@ SUMS = ("ops", "elapsed_ns", "hook_ns", "cpu_ns", "run_delay_ns", "nvcsw", "nivc
 # A kernel without CONFIG_SCHED_INFO, or no /proc, has no such file; the copies then read 0.
 RUN_DELAY_TOLD = os.access("/proc/self/schedstat", os.R_OK)
 HUGE_PAGES_TOLD = os.access("/proc/self/smaps", os.R_OK)  # the copies read 0 then too
+BASE_CAP = "as-is"  # analysis has numpy, which a block does without
 COLUMNS = ("round", "wall_ns", *SUMS, "moved", "overlap_ppm", "cpu_first", "cpu_last")
 
 
@@ -115,32 +120,26 @@ def _idle(variant: dict[str, Any]) -> dict[str, int]:
     return idle_usage(variant["groups"][0][-1]) if "latency" in variant["flags"] else {}
 
 
-def measure_window(copies: pool.Copies, plan: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
-    """A contiguous all-copies measurement of one family: its scored variants share the window, those without hooks
-    first; of a family that has none, which is the control kernel's, all of them."""
-    family = [v for v in copies.variants if v["family"] == window["family"] and v["copies"] == "cores"]
-    chosen = [v for v in family if v["scored"]] or family
-    chosen.sort(key=lambda v: copies.kernels[v["kernel"]]["hooks"])
-    share = max(1, len(chosen))
-    for variant in chosen:
-        length = window["settle_ns"] // share or 1
-        pool.sample(copies, variant, variant["ops"], length, *times(plan, variant, length))
-    cells, t0_ns = [], _native.now_ns()
-    for variant in chosen:
-        length = window["length_ns"] // share
-        answers = pool.sample(copies, variant, variant["ops"], length, *times(plan, variant, length)) or []
-        cells.append({
-            "kernel": variant["kernel"], "params": variant["params"],
-            "t0_ns": min((a["t0_ns"] for a in answers), default=0),
-            "t1_ns": max((a["t1_ns"] for a in answers), default=0),
-            "copy_ops": [a["ops"] for a in answers], "copy_elapsed_ns": [a["elapsed_ns"] for a in answers],
-            "error": copies.errors.get(pool.key(variant)),
-        })  # fmt: skip
-    return {"family": window["family"], "t0_ns": t0_ns, "t1_ns": _native.now_ns(), "cells": cells}
+def measure(
+    plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns: int, told: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The block document, sealed: raw integers of every cell, and where the block's time went. Under a cap it holds
+    windows only; ``told`` is what a run with a meter or caps says of them (``measure.entering``)."""
+    told = told or {}
+    if cap != BASE_CAP:
+        plan = plan | {"variants": [v for w in plan["windows"] for v in measured_in(plan["variants"], w["family"])]}
+        plan["samples"] = 0
+    held_before = held(told) if told.get("limits") else {}
+    with meter(told) as sampler:
+        block = _measure(plan, index, cap, folder, started_ns, sampler)
+    if told.get("limits"):
+        block["limits"] = limits(told, held_before)
+    return sealed(block)
 
 
-def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns: int) -> dict[str, Any]:
-    """The block document, sealed: raw integers of every cell, and where the block's time went."""
+def _measure(
+    plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns: int, sampler: Any
+) -> dict[str, Any]:  # fmt: skip
     start_utc_ns = time.time_ns()
     clock_ns = min(_native.clock_read_ns() for _ in range(5))
     copies = pool.start(plan, folder, plan["seed"] + index)
@@ -156,8 +155,13 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
         rounds_ns = _native.now_ns() - rounds_start_ns
         _check_some_left(copies)
         noise = environment(before, snapshot(plan["cpus"], os.getsid(0)))
-        windows = [measure_window(copies, plan, w) for w in plan["windows"]]
+        around = snapshot(plan["cpus"], os.getsid(0)) if plan["windows"] else None
+        windows = [measure_window(copies, w, partial(times, plan), plan["cpus"], sampler) for w in plan["windows"]]
+        if cap != BASE_CAP:
+            _check_some_left(copies)
+        around = environment(around, snapshot(plan["cpus"], os.getsid(0))) if around is not None else None
         pool.release(copies)
+        settled(windows, copies, obtained)
         for cell, variant in zip(cells, plan["variants"], strict=True):
             slot = copies.slot(variant)
             if slot in copies.disproven:  # operations that were not done have no time: the row is its error alone
@@ -169,13 +173,16 @@ def measure(plan: dict[str, Any], index: int, cap: str, folder: Path, started_ns
     spent = {"start_utc_ns": start_utc_ns, "ready_ns": ready_ns, "prepare_ns": prepare_ns, "rounds_ns": rounds_ns,
              "timed_ns": timed_ns, "hook_ns": sum(sum(c["samples"]["hook_ns"]) // len(c["copy_ops"]) for c in cells),
              "clock_read_ns": -int(-clock_ns // 1)}  # fmt: skip
-    return sealed({"schema": "cpubench.block/1", "plan_id": plan["id"], "index": index, "cap": cap, "times": spent,
-                   "environment": noise, "rounds": rounds, "cells": cells, "windows": windows})  # fmt: skip
+    block = {"schema": "cpubench.block/1", "plan_id": plan["id"], "index": index, "cap": cap, "times": spent,
+             "environment": noise, "rounds": rounds, "cells": cells, "windows": windows}  # fmt: skip
+    if cap != BASE_CAP:
+        return block | {"environment": around or noise, "cells": []}
+    return block | {"around_windows": around} if around is not None else block
 
 
 def _work(plan: dict[str, Any], own: list[str], folder: Path, started_ns: int) -> dict[str, Any]:
-    index, cap = own
-    return measure(plan, int(index), cap, folder, started_ns)
+    index, cap, *told = own
+    return measure(plan, int(index), cap, folder, started_ns, json.loads(told[0]) if told else None)
 
 
 if __name__ == "__main__":

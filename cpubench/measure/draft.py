@@ -19,6 +19,7 @@ from cpubench.host.facts import collect, divisor
 from cpubench.host.topology import Core, allowed_cpus, read_topology
 from cpubench.measure import plan as planning
 from cpubench.measure import programs
+from cpubench.measure.asked import Asked
 from cpubench.measure.build import build
 from cpubench.measure.variants import Host, Request, choose
 from cpubench.results.records import Divisor, Plan
@@ -41,6 +42,7 @@ class Options:
     settings: dict[str, str] = field(default_factory=dict)  # environment variables of the side that takes turns
     own: dict[str, int] = field(default_factory=dict)  # samples and passes of the plan that are not the profile's
     locked: bool = False  # the caller has the host's lock
+    power: Asked | None = None
 
     @property
     def turns(self) -> bool:

@@ -11,17 +11,22 @@ from typing import Any
 
 import msgspec
 
+from cpubench.analysis.cells import BASE_CAP
 from cpubench.analysis.flags import block_flags
 from cpubench.analysis.widths import headline_half_width
 from cpubench.errors import Unfinished, UsageError
 from cpubench.measure import build, child
 from cpubench.measure import folder as place
 from cpubench.measure import plan as planning
-from cpubench.measure.sides import CAP, Side
+from cpubench.measure.entering import FINAL, check, enter
+from cpubench.measure.powered import Powered, at_rest, log_record
+from cpubench.measure.sides import Side
 from cpubench.results.files import sealed
 from cpubench.results.load import load_block
+from cpubench.results.orders import level_order
 from cpubench.results.records import Block, Plan
 from cpubench.results.signature import signature_of
+from cpubench.results.windows import PowerLog
 
 GIVE_UP = 3  # blocks in a row that failed as a whole
 
@@ -36,6 +41,13 @@ class State:
     began_ns: int
     pass_ns: float  # how long a pass takes, of all sides, as far as is known
     half_width: float | None = None
+    powered: Powered | None = None
+    idle_after: PowerLog | None = None
+
+    @property
+    def turns(self) -> bool:
+        """Whether two sides take turns; else all sides are the cap levels of one run."""
+        return self.plan.side is not None
 
     @property
     def plan(self) -> Plan:
@@ -55,8 +67,13 @@ class State:
 
     def look(self) -> None:
         """Finds how wide the headline quantities are: of the run, or of the ratio of two sides."""
-        other = self.sides[1].blocks if self.sides[1:] else None
-        self.half_width = headline_half_width(self.plan, self.sides[0].blocks, other) if self.passes else None
+        if not self.passes:
+            self.half_width = None
+        elif self.turns:
+            self.half_width = headline_half_width(self.plan, self.sides[0].blocks, self.sides[1].blocks)
+        else:
+            levels = {side.cap: side.blocks[: self.passes] for side in self.sides}
+            self.half_width = headline_half_width(self.plan, levels.get(BASE_CAP, []), levels=levels)
 
 
 # ("calibrating" | "planned" | "pass" | "again: .." | "failed: .." | "stopped by ..", state), for a person
@@ -72,6 +89,9 @@ def measure_passes(state: State, workdir: Path, tell: Tell) -> Path:
     try:
         try:
             by = _until_stop(state, workdir, tell)
+            if state.powered is not None:
+                log = at_rest(plan, state.powered)
+                state.idle_after = None if log is None else log_record(log)
         except KeyboardInterrupt:
             by = "interrupted"
             for side in state.sides:  # the last one's file may be there, and its process still at its end
@@ -80,7 +100,7 @@ def measure_passes(state: State, workdir: Path, tell: Tell) -> Path:
             raise
         finally:
             if state.passes and not any(place.gone(side.folder) for side in state.sides):
-                for side in state.sides:
+                for side in state.sides if state.turns else state.sides[:1]:
                     write_run(state, side, by)
                 place.log(state.folder, "stopped", by=by, passes=state.passes)
                 tell(f"stopped by {by}", state)
@@ -116,7 +136,7 @@ def _until_stop(state: State, workdir: Path, tell: Tell) -> str:
             failures += 1
             place.log(state.folder, "block_failed", index=index, reason=str(error))
             tell(f"failed: {error}", state)
-            if failures == GIVE_UP:
+            if failures == GIVE_UP or error.code in FINAL:
                 raise
             continue
         # The slowest so far, but not the prediction: that holds first touches, which later passes do not pay.
@@ -127,9 +147,12 @@ def _until_stop(state: State, workdir: Path, tell: Tell) -> str:
 
 
 def _turns(state: State, index: int) -> list[Side]:
-    """The sides that lack the block of this pass, in the order of their turns."""
+    """The sides, or the cap levels, that lack the block of this pass, in the order of their turns."""
     order = list(state.sides)
-    random.Random(f"{state.plan.seed}:{index}:turns").shuffle(order)
+    if state.turns:
+        random.Random(f"{state.plan.seed}:{index}:turns").shuffle(order)
+    else:
+        order.sort(key=lambda side: level_order(state.plan.seed, state.plan.caps, index).index(side.cap))
     return [side for side in order if len(side.blocks) == index]
 
 
@@ -137,21 +160,24 @@ def _measure(state: State, side: Side, failures: int, workdir: Path, tell: Tell)
     """The nanoseconds that the block of a side's next pass took. Where it is flagged it is measured once more, and that
     one counts, whatever it says."""
     index, start_ns = len(side.blocks), time.monotonic_ns()
-    block = _block(side, index, f"{failures}", workdir)
+    block = _block(state, side, index, f"{failures}", workdir)
     took_ns, flagged = time.monotonic_ns() - start_ns, side.add(block)
     if flagged and planning.may_repeat(side.plan, side.flagged, index + 1, state.spent_ns, took_ns):
         names = [flag.value for flag in block_flags(side.plan, block)]
         place.log(side.folder, "again", index=index, flags=names)
         tell(f"again: pass {index + 1}, {', '.join(names)}", state)
-        side.replace(_block(side, index, f"{failures}:again", workdir, again=True))
+        side.replace(_block(state, side, index, f"{failures}:again", workdir, again=True))
     return took_ns
 
 
-def _block(side: Side, index: int, attempt: str, workdir: Path, again: bool = False) -> Block:
+def _block(state: State, side: Side, index: int, attempt: str, workdir: Path, again: bool = False) -> Block:
     file = side.block_file(index, again)
-    arguments = [str(side.folder / "plan.json"), str(index), CAP, str(file)]
+    told = enter(state.powered, side.plan, side.cap) if state.powered is not None else []
+    arguments = [str(side.folder / "plan.json"), str(index), side.cap, *told, str(file)]
     rng = random.Random(f"{side.plan.seed}:{index}:{attempt}")
     child.run_child("cpubench.measure.block", arguments, workdir, rng, side.installed)
+    if state.powered is not None:
+        check(state.powered, side.cap)
     return load_block(file, side.plan)
 
 
@@ -163,17 +189,30 @@ def _as_written(file: Path) -> Any:
 
 
 def write_run(state: State, side: Side, by: str) -> None:
-    """Writes the ``run.json`` of a side, with its blocks as their files have them: their seals are of every word."""
-    passes = []
-    for index in range(len(side.blocks)):
-        aside = index in side.set_aside
-        files = [side.block_file(index, again=aside)] + [side.block_file(index)] * aside
-        counts, *others = map(_as_written, files)
-        passes.append({"index": index, "blocks": [counts], "set_aside": others})
+    """Writes the ``run.json`` of a side, with its blocks as their files have them: their seals are of every word.
+
+    Cap levels are one run: the first of them stands for all.
+    """
+    levels = [side] if state.turns else state.sides
+    passes = [_pass(state, levels, index) for index in range(max(len(level.blocks) for level in levels))]
     width = None if state.half_width is None else round(state.half_width * 1e6)
+    idle = {} if state.idle_after is None else {"idle_after": msgspec.to_builtins(state.idle_after)}
     signature_of(side.folder / "run.json").unlink(missing_ok=True)  # of the file that this one takes the place of
     place.write_json(side.folder / "run.json", sealed({
         "schema": "cpubench.run/1", "plan": msgspec.to_builtins(side.plan), "host": state.facts,
         "imported": build.imported(), "passes": passes,
-        "stopped": {"by": by, "passes": len(passes), "half_width_ppm": width}, "notes": [],
+        "stopped": {"by": by, "passes": len(passes), "half_width_ppm": width}, "notes": [], **idle,
     }))  # fmt: skip
+
+
+def _pass(state: State, levels: list[Side], index: int) -> dict[str, Any]:
+    """A pass of the run file, its levels in the order of their turns; one that was cut lacks some."""
+    order = level_order(state.plan.seed, state.plan.caps, index)
+    files: dict[bool, list[Path]] = {False: [], True: []}
+    for level in sorted(levels, key=lambda level: order.index(level.cap)):
+        if index < len(level.blocks):
+            aside = index in level.set_aside
+            files[False].append(level.block_file(index, again=aside))
+            files[True] += [level.block_file(index)] * aside
+    counts, others = ([_as_written(file) for file in files[aside]] for aside in (False, True))
+    return {"index": index, "blocks": counts, "set_aside": others}

@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UnsetType
 
 from cpubench import SUITE_VERSION, __version__
+from cpubench.analysis.cells import BASE_CAP
 from cpubench.analysis.composite import MIN_PASSES
 from cpubench.analysis.twins import CONTROL
 from cpubench.errors import UsageError
+from cpubench.measure.levels import BLOCK_OVERHEAD_NS as BLOCK_OVERHEAD_NS
+from cpubench.measure.levels import before_ns, beside_rounds_ns, windows_ns
 from cpubench.measure.profiles import PROFILES, SAMPLE_NS, Profile
 from cpubench.measure.variants import calibrated
-from cpubench.results.records import BlockTimes, Divisor, Missing, Plan, Variant
+from cpubench.results.records import Block, Divisor, Missing, Plan, Variant
 
 # What a sample costs beside its timed part: orders, the agreed start, the way back (measured, 2 copies: 0.2 ms).
 SAMPLE_OVERHEAD_NS = 300_000
-BLOCK_OVERHEAD_NS = 200_000_000  # the process until its first sample, and after its last
 
 
 def draft(
@@ -50,7 +53,8 @@ def sized(plan: Plan, found: dict[str, Any]) -> Plan:
     if all(v.key in CONTROL for v in variants):
         raise UsageError("nothing_to_measure", "no variant can be measured here: " + _reasons(failed))
     each_ns = [found["sizes"][v.key][2] + SAMPLE_OVERHEAD_NS for v in variants]
-    predicted = plan.samples * sum(each_ns) + found["prepare_ns"] + BLOCK_OVERHEAD_NS
+    rounds_ns = plan.samples * sum(each_ns) if BASE_CAP in plan.caps else 0
+    predicted = rounds_ns + len(plan.caps) * found["prepare_ns"] + BLOCK_OVERHEAD_NS + beside_rounds_ns(plan)
     return msgspec.structs.replace(
         plan,
         variants=variants,
@@ -62,20 +66,24 @@ def sized(plan: Plan, found: dict[str, Any]) -> Plan:
 
 def check_budget(plan: Plan, spent_ns: int, pass_ns: float) -> None:
     """UsageError where what is left of the budget cannot hold the fewest passes that say anything."""
-    need_ns = MIN_PASSES * pass_ns
+    before = before_ns(plan)
+    need_ns = MIN_PASSES * pass_ns + before
     if plan.budget_ns and plan.budget_ns - spent_ns < need_ns:
+        after = f"{(spent_ns + before) / 1e9:.0f} s of calibration{' and of showing the caps' if before else ''}"
         raise UsageError(
             "budget_too_small",
-            f"{plan.budget_ns / 1e9:.0f} s cannot hold {MIN_PASSES} passes of {pass_ns / 1e9:.1f} s "
-            f"after {spent_ns / 1e9:.0f} s of calibration: allow {(need_ns + spent_ns) / 1e9 + 1:.0f} s "
-            "or choose fewer families",
+            f"{plan.budget_ns / 1e9:.0f} s cannot hold {MIN_PASSES} passes of {pass_ns / 1e9:.1f} s after {after}: "
+            f"allow {(need_ns + spent_ns) / 1e9 + 1:.0f} s or choose fewer families"
+            f"{' or levels' if plan.caps[1:] else ''}",
             "--budget",
         )
 
 
-def took_ns(times: BlockTimes) -> int:
+def took_ns(plan: Plan, block: Block) -> int:
     """Nanoseconds that a block took: of the budget, and what the next pass is expected to take."""
-    return times.ready_ns + times.prepare_ns + times.rounds_ns
+    settled_ns = 0 if isinstance(block.limits, UnsetType) else block.limits.settle_ns
+    windows = windows_ns(plan) if block.windows else 0
+    return block.times.ready_ns + block.times.prepare_ns + block.times.rounds_ns + windows + settled_ns
 
 
 def most_left_ns(plan: Plan, passes: int, spent_ns: int, pass_ns: float) -> int:

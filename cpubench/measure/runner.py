@@ -6,23 +6,28 @@ import contextlib
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from cpubench import __version__
-from cpubench.analysis.reference import as_reference, load_reference
+from cpubench.analysis.reference import BASE_CAP, as_reference, load_reference
 from cpubench.analysis.score import check_comparable
-from cpubench.errors import Unfinished, UsageError
+from cpubench.errors import NotGivenBack, Unfinished, UsageError
 from cpubench.host.facts import collect
 from cpubench.measure import build, child
 from cpubench.measure import folder as place
 from cpubench.measure import plan as planning
+from cpubench.measure.asked import Asked
 from cpubench.measure.draft import Options, draft
+from cpubench.measure.levels import predicted
 from cpubench.measure.passes import State, Tell, measure_passes
+from cpubench.measure.powered import asked_again, planned, powered, shown_caps
 from cpubench.measure.room import check_tasks
-from cpubench.measure.sides import TURNS, Side, resumed_sides, turns_document, two_sides
+from cpubench.measure.sides import TURNS, Side, at_levels, resumed_sides, turns_document, two_sides
+from cpubench.power.registers import Host
+from cpubench.power.standing import in_force
 from cpubench.results.load import load_plan
 from cpubench.results.records import Plan
 from cpubench.results.signature import signature_of
@@ -32,6 +37,8 @@ def run(options: Options, tell: Tell) -> Path:
     """The folder of a new, finished run. UsageError before anything was measured where it cannot be done."""
     with contextlib.nullcontext() if options.locked else place.host_lock():
         began_ns = time.monotonic_ns()
+        power = options.power or Asked()
+        in_force(Host(power.root), told=power.external_w is not None)
         plan, facts = draft(options)
         check_tasks(plan.variants)
         workdir = options.workdir and place.check_workdir(options.workdir)
@@ -40,12 +47,20 @@ def run(options: Options, tell: Tell) -> Path:
         try:
             if options.turns:
                 state.sides = two_sides(folder, plan, options.prefix, options.settings)
-            _warn(state, tell)
-            tell("calibrating", state)
-            _calibrate(state, workdir or folder)
-            planning.check_budget(state.plan, state.spent_ns, state.pass_ns)
-            _write_plans(state, options)
-            return measure_passes(state, workdir or folder, tell)
+            with _naming(state), powered(power) as state.powered:
+                if state.powered is not None:
+                    plan = planned(plan, state.powered, options.budget_ns is not None)
+                    state.sides = at_levels(folder, plan)
+                _warn(state, tell)
+                tell("calibrating", state)
+                _calibrate(state, workdir or folder)
+                planning.check_budget(state.plan, state.spent_ns, state.pass_ns)
+                if state.powered is not None:
+                    tell(predicted(state.plan), state)
+                    plan = shown_caps(state.plan, state.powered)
+                    state.sides = at_levels(folder, plan)
+                _write_plans(state, options)
+                return measure_passes(state, workdir or folder, tell)
         except KeyboardInterrupt as error:
             raise Unfinished(error, folder, 0) from None
         finally:
@@ -53,8 +68,23 @@ def run(options: Options, tell: Tell) -> Path:
                 place.discard(folder, made)
 
 
-def resume(folder: Path, tell: Tell, workdir: Path | None = None) -> Path:
-    """The folder of a run that was killed, finished: its blocks stay as they are, the rest is measured."""
+@contextlib.contextmanager
+def _naming(state: State) -> Iterator[None]:
+    """Nothing; where a limit could not be given back it is also said where the run is."""
+    try:
+        yield
+    except NotGivenBack as error:
+        if state.passes:
+            error.text += f"; {state.passes} passes are kept in {state.folder}"
+        raise
+
+
+def resume(folder: Path, tell: Tell, workdir: Path | None = None, power: Asked | None = None) -> Path:
+    """The folder of a run that was killed, finished: its blocks stay as they are, the rest is measured.
+
+    Of ``power`` only the root counts, and the meter where that was a command or a URL, which no plan holds.
+    """
+    power = power or Asked()
     with place.host_lock():
         if not (folder / "plan.json").exists() and not (folder / TURNS).exists():
             raise UsageError("resume", "holds no plan.json: nothing to resume", str(folder))
@@ -66,21 +96,25 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None) -> Path:
         if plan.host_id != facts["id"]:
             raise UsageError("resume", "was made on another host: start anew", str(folder))
         check_tasks(plan.variants)
+        again = asked_again(plan, power)
+        in_force(Host(power.root), told=again.external_w is not None)
         workdir = workdir and place.check_workdir(workdir)
         place.sweep(folder)
-        state = State(folder, sides, facts, time.monotonic_ns(), float(plan.predicted_pass_ns) * len(sides))
+        predicted_ns = float(plan.predicted_pass_ns) * (len(sides) if plan.side is not None else 1)
+        state = State(folder, sides, facts, time.monotonic_ns(), predicted_ns)
         for side in sides:
             place.sweep(side.folder)
             side.load_finished()
         state.look()
-        took_ns = [[planning.took_ns(block.times) for block in side.blocks] for side in sides]
-        aside_ns = [planning.took_ns(block.times) for side in sides for block in side.set_aside.values()]
+        took_ns = [[planning.took_ns(plan, block) for block in side.blocks] for side in sides]
+        aside_ns = [planning.took_ns(plan, block) for side in sides for block in side.set_aside.values()]
         state.began_ns -= sum(map(sum, took_ns)) + sum(aside_ns)  # of the budget
         state.pass_ns = float(max(map(sum, zip(*took_ns, strict=False)), default=state.pass_ns))
         _warn(state, tell)
         if any(signature_of(side.folder / "run.json").exists() for side in sides):
             tell("warning: run.json is written anew, and its signature removed: --sign makes another", state)
-        return measure_passes(state, workdir or state.folder, tell)
+        with _naming(state), powered(again) as state.powered:
+            return measure_passes(state, workdir or state.folder, tell)
 
 
 def measure_session(names: Sequence[str] | None, profile: str, out: Path) -> Path:
@@ -103,6 +137,11 @@ def _warn(state: State, tell: Tell) -> None:
         check_comparable(state.plan, as_reference(load_reference()))
     except UsageError as error:
         tell(f"warning: this run will have no score by itself: {error}", state)
+    power = state.plan.powered
+    if power is not None and power.problem:
+        tell(f"warning: no meter: {power.problem}", state)
+    if BASE_CAP not in state.plan.caps:
+        tell("warning: without the level as-is there are no scores per core, and no ratios to an uncapped host", state)
 
 
 def _calibrate(state: State, workdir: Path) -> None:
@@ -110,7 +149,8 @@ def _calibrate(state: State, workdir: Path) -> None:
     found = _calibration(state.plan, state.folder, workdir)
     for side in state.sides:
         side.plan = planning.sized(side.plan, found)
-    state.pass_ns = float(sum(side.plan.predicted_pass_ns for side in state.sides))
+    runs = state.sides if state.turns else state.sides[:1]
+    state.pass_ns = float(sum(side.plan.predicted_pass_ns for side in runs))
 
 
 def _calibration(plan: Plan, folder: Path, workdir: Path) -> dict[str, object]:
@@ -127,7 +167,7 @@ def _calibration(plan: Plan, folder: Path, workdir: Path) -> dict[str, object]:
 
 
 def _write_plans(state: State, options: Options) -> None:
-    for side in state.sides:
+    for side in state.sides if state.turns else state.sides[:1]:
         place.make(side.folder)
         place.write_json(side.folder / "plan.json", msgspec.to_builtins(side.plan))
     if options.turns:

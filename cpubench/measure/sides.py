@@ -40,17 +40,18 @@ Json = dict[str, Any]
 
 @dataclass
 class Side:
-    """A run folder that is being filled."""
+    """A run folder that is being filled, at one of its cap levels."""
 
     folder: Path
     plan: Plan
     installed: Installed = field(default_factory=Installed)
+    cap: str = CAP
     blocks: list[Block] = field(default_factory=list)  # of each pass the one that counts
     set_aside: dict[int, Block] = field(default_factory=dict)  # by pass: the one that was flagged, and measured again
     flagged: int = 0  # how many blocks were, of those that were measured first
 
     def block_file(self, index: int, again: bool = False) -> Path:
-        return self.folder / f"block-{index:03d}-{CAP}{'-again' if again else ''}.json"
+        return self.folder / f"block-{index:03d}-{self.cap}{'-again' if again else ''}.json"
 
     def add(self, block: Block) -> bool:
         """Adds the block of the next pass; whether it is flagged."""
@@ -70,6 +71,11 @@ class Side:
         for at, first in enumerate(self.blocks):
             if at not in self.set_aside and (again := self.block_file(at, again=True)).exists():
                 self.set_aside[at], self.blocks[at] = first, load_block(again, self.plan)
+
+
+def at_levels(folder: Path, plan: Plan) -> list[Side]:
+    """The cap levels of one run folder."""
+    return [Side(folder, plan, cap=cap) for cap in plan.caps]
 
 
 def two_sides(folder: Path, plan: Plan, prefix: Path | None, settings: dict[str, str]) -> list[Side]:
@@ -93,7 +99,7 @@ def resumed_sides(folder: Path, load: Any) -> list[Side]:
     """The sides of a folder that holds some; ``load`` gives the plan of a file."""
     turns = folder / TURNS
     if not turns.exists():
-        return [Side(folder, load(folder / "plan.json"))]
+        return at_levels(folder, load(folder / "plan.json"))
     try:
         told = json.loads(turns.read_bytes())
         prefix, settings = told["prefix"], {str(k): str(v) for k, v in told["settings"].items()}

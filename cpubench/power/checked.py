@@ -11,7 +11,7 @@ from cpubench.power import caps, session
 from cpubench.power.levels import Level
 from cpubench.power.registers import Host
 from cpubench.power.states import CAP_CHANGED, CAP_CHANGED_SENTENCE, State
-from cpubench.power.verdict import Verdict
+from cpubench.power.verdict import Readings, Verdict, judge
 from cpubench.power.verify import Drawn, Gauge, Load, Times, drawn, full_load, gauge_for, verify, verify_external
 
 Row = dict[str, Any]
@@ -23,22 +23,49 @@ def checked(
     """A row for each level. Bad ones are refused before the first load where that can be known."""
     if any(level.khz is not None or level.name == "as-is" for level in levels):
         raise UsageError("level", "only caps in watts or per cent can be verified", "--cap")
-    rows = []
     with session.capping(host) as open_:
         mine = gauge_for(gauge, open_.controls)
-        for level in levels:
-            if level.percent is None or mine is None:
-                caps.value_of(level, open_.controls)
+        check_levels(levels, open_, mine)
         at_rest = mine.watch(times.idle_s) if mine is not None else None
         idle_w = sum(at_rest) / len(at_rest) if at_rest else None
-        for level in levels:
-            if level.percent is None:
-                caps.value_of(level, open_.controls, idle_w=idle_w)
-        uncapped = drawn(mine, times.settle_s, times.uncapped_s, load)
-        values = [caps.value_of(level, open_.controls, uncapped.mean_w, idle_w) or 0 for level in levels]
-        for level, value in zip(levels, values, strict=True):
-            rows.append(_row(open_, level, value, mine, uncapped, times, load))
-            session.give_back(open_)
+        return [row for _, row in judged(levels, open_, mine, times, idle_w, load)]
+
+
+def check_levels(levels: Sequence[Level], open_: session.Session, gauge: Gauge | None) -> None:
+    """UsageError for the first level that cannot be set here, as far as that is known without a load."""
+    for level in levels:
+        if level.percent is None or gauge is None:
+            caps.value_of(level, open_.controls)
+
+
+def judged(
+    levels: Sequence[Level], open_: session.Session, gauge: Gauge | None, times: Times, idle_w: float | None,
+    load: Load = full_load,
+) -> list[tuple[int, Row]]:  # fmt: skip
+    """What each level writes to a register, and its row, one after the other under full load; then given back."""
+    for level in levels:
+        if level.percent is None:
+            caps.value_of(level, open_.controls, idle_w=idle_w)
+    uncapped = drawn(gauge, times.settle_s, times.uncapped_s, load)
+    values = [caps.value_of(level, open_.controls, uncapped.mean_w, idle_w) or 0 for level in levels]
+    rows = []
+    for level, value in zip(levels, values, strict=True):
+        rows.append((value, _row(open_, level, value, gauge, uncapped, times, load)))
+        session.give_back(open_)
+    return rows
+
+
+def unmeasured(levels: Sequence[Level], open_: session.Session) -> list[tuple[int, Row]]:
+    """The same without a meter, where a load would show nothing: whether each level can be written and reads back."""
+    rows = []
+    for level in levels:
+        value = caps.value_of(level, open_.controls) or 0
+        applied = session.apply(open_, value)
+        verdict = judge(applied.state, Readings(0.0))
+        text = f"{verdict.sentence} ({applied.text})" if applied.text else verdict.sentence
+        total_w = 0.0 if level.khz is not None else value * len(open_.controls) / 1e6
+        rows.append((value, _document(level.name, total_w, verdict, None, [], text)))
+        session.give_back(open_)
     return rows
 
 

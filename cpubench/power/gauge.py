@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from cpubench.errors import UsageError
 from cpubench.host.fact import ROOT
-from cpubench.power.channel import PERIOD_S
+from cpubench.power.channel import PERIOD_S, Log
 from cpubench.power.energy import energy, watts_each
 from cpubench.power.meters import open_meter
 from cpubench.power.probe import LENGTH_S, watch
@@ -15,24 +16,49 @@ from cpubench.power.probe import LENGTH_S, watch
 Watch = Callable[[float], list[float] | None]
 
 
-def gauge(name: str = "auto", root: Path = ROOT) -> tuple[str, Watch]:
-    """The scope of a meter, and a function that blocks for so many seconds and returns the mean watts of each.
+class Found(NamedTuple):
+    """A meter that has told something: its own name, which opens the same one again, and what it measures."""
 
-    It returns None where a second has no watts: none is made up. UsageError where there is no such meter, or one that
-    tells nothing in a first second: better known before loads of minutes than after.
-    """
-    meter = open_meter(name, root)
+    name: str
+    scope: str
+    provenance: str
+
+
+def found(name: str = "auto", root: Path = ROOT, allow_estimated: bool = False) -> Found:
+    """The meter of a name, after a first second. UsageError where there is none, or it tells nothing: better known
+    before loads of minutes than after."""
+    meter = open_meter(name, root, allow_estimated)
     (first,) = watch([meter], LENGTH_S)
     told = energy(first)
     if told.watts is None:
         raise UsageError("meter", f"{told.code}: {told.reason}", f"--meter {ascii(meter.name[:60])[1:-1]}")
+    return Found(meter.name, meter.scope, "+".join(sorted({channel.provenance for channel in meter.channels})))
+
+
+def gauge(name: str = "auto", root: Path = ROOT) -> tuple[str, Watch]:
+    """The scope of a meter, and a function that blocks for so many seconds and returns the mean watts of each.
+
+    It returns None where a second has no watts: none is made up.
+    """
+    one = found(name, root)
+    return one.scope, watching(one.name, root)
+
+
+def watching(name: str, root: Path, allow_estimated: bool = False) -> Watch:
+    """The function of ``gauge`` for a meter that was found."""
 
     def seconds(length_s: float) -> list[float] | None:
-        try:
-            (log,) = watch([open_meter(name, root)], length_s + 2 * PERIOD_S)  # the last second is a whole one too
-        except UsageError:
-            return None
-        told = watts_each(log)
+        log = watched(name, root, length_s + 2 * PERIOD_S, allow_estimated)  # the last second is a whole one too
+        told = watts_each(log) if log is not None else []
         return None if not told or None in told else [watts for watts in told if watts is not None]
 
-    return meter.scope, seconds
+    return seconds
+
+
+def watched(name: str, root: Path, length_s: float, allow_estimated: bool = False) -> Log | None:
+    """What a meter says in so many seconds; None where it cannot be opened any more."""
+    try:
+        (log,) = watch([open_meter(name, root, allow_estimated)], length_s)
+    except UsageError:
+        return None
+    return log

@@ -21,10 +21,12 @@ from typing import Any
 
 from cpubench.errors import UsageError
 from cpubench.host.fact import ROOT
-from cpubench.power.channel import Log, Meter, Reading, dump, load, log_of, now_ns
+from cpubench.power.channel import PERIOD_S, Log, Meter, Reading, dump, load, log_of, now_ns
 from cpubench.power.meters import open_meter
 
 START_S = 60.0  # a BMC over a network, a command that starts slowly
+# -I keeps the working folder out, and with it an install for one user: its folder is given.
+START = "import runpy, sys; sys.path.append(sys.argv.pop(1)); runpy.run_module(sys.argv[1], run_name='__main__')"
 LATE_S = 2.5  # that the line after a window is waited for
 ANSWER_S = 30.0  # longer than the longest deadline of a single reading
 
@@ -38,7 +40,14 @@ class Sampler:
 
     def __init__(self, name: str, root: Path = ROOT, allow_estimated: bool = False) -> None:
         self._name, self._lost, self._rest = name, "", b""
-        command = [sys.executable, "-I", "-m", "cpubench.power.sampler"]
+        command = [
+            sys.executable,
+            "-I",
+            "-c",
+            START,
+            str(Path(__file__).resolve().parents[2]),
+            "cpubench.power.sampler",
+        ]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         asked = {"name": name, "root": str(root), "allow_estimated": allow_estimated}  # a command may hold a password
         told = self._ask(json.dumps(asked).encode(), START_S)
@@ -50,6 +59,10 @@ class Sampler:
     def begin(self) -> None:
         """A first reading is taken before this returns; others follow each 0.2 s (slow meters: 5 s)."""
         self._ask(b"begin", ANSWER_S)
+
+    def mark(self) -> None:
+        """A reading is taken now, of a meter that takes no time for it: what begins or ends here has an edge then."""
+        self._ask(b"mark", ANSWER_S)
 
     def end(self) -> Log:
         """A last reading is taken after the call; all since ``begin``, and nothing is read any more."""
@@ -108,7 +121,7 @@ class Sampler:
 
 
 def serve(meter: Meter, asked: int, out: int) -> None:
-    """Reads as the lines "begin" and "end" tell it, until ``asked`` is closed; answers in lines of JSON."""
+    """Reads as the lines "begin", "mark" and "end" tell it, until ``asked`` is closed; answers in lines of JSON."""
     readings: list[Reading] | None = None
     newest: list[Reading] = []  # a command prints when it likes: its last line may be older than the window
     due, rest = 0.0, b""
@@ -128,6 +141,11 @@ def serve(meter: Meter, asked: int, out: int) -> None:
             if line == b"begin":
                 readings = newest = (meter.read() or newest)[-1:]
                 due = time.monotonic() + meter.period_s
+                _tell(out, {})
+            elif line == b"mark":
+                if readings is not None and meter.period_s <= PERIOD_S:
+                    readings += meter.read()
+                    due = time.monotonic() + meter.period_s
                 _tell(out, {})
             else:
                 readings = (readings or []) + _until(meter, now_ns())

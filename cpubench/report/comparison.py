@@ -23,6 +23,8 @@ ONE_RUN = (
 DRIFT = 0.45  # correlation of passes at 0.5 of which 24 + 24 are covered 0.90 instead of 0.95
 DAY = 24  # hours
 KEYS = ("per_core", "speed", "per_watt")
+BASE_CAP = "as-is"
+OF_WATTS = ("cap", "scope", "provenance", "estimated")
 
 
 def show_comparison(doc: Json, out: IO[str]) -> None:
@@ -84,9 +86,12 @@ def header(doc: Json) -> list[str]:
 
 def sentences(doc: Json) -> list[str]:
     """The claims on the whole, or why there are none; the common subset is named as such."""
-    made = [f"{MEASURES[key]}: {_sentence(doc, doc['headline'][key])}" for key in KEYS]
+    made = [f"{MEASURES[key]}: {_sentence(doc, doc['headline'][key], key)}" for key in KEYS]
     for key, claim in (doc["subset"] or {}).items():
         made.append(f"{MEASURES[key]} of a subset, no headline: {_sentence(doc, claim)}")
+    for level in doc["levels"]:
+        made += [f"{MEASURES[key]} at {level['level']}: {_sentence(doc, claim, key)}"
+                 for key, claim in level["headline"].items()]  # fmt: skip
     return made
 
 
@@ -97,13 +102,13 @@ def tables(doc: Json) -> list[Table]:
               doc["headline"][key]["verdict"]] for key in KEYS]  # fmt: skip
     families = [
         [family, MEASURES[key], *_cells(row[key]), row[key]["verdict"]]
-        for family, row in doc["families"].items()
-        for key in ("per_core", "speed")
-        if row[key]["ratio"]["value"] is not None
+        for family, row in _families(doc)
+        for key in KEYS
+        if key in row and row[key]["ratio"]["value"] is not None
     ]
     rows = [
-        [f"{row['name']}{' *' if row['scored'] else ''}", row["copies"] or "-", *_cells(row), row["verdict"]]
-        for row in doc["rows"]
+        [f"{row['name']}{' *' if row['scored'] else ''}{_at(row)}", row["copies"] or "-", *_cells(row), row["verdict"]]
+        for row in [*doc["rows"], *(row for level in doc["levels"] for row in level["rows"])]
         if row["ratio"]["value"] is not None
     ]
     found: list[Table] = [(["", ">B / A", "95 % CI", claims, verdict], whole)]
@@ -134,7 +139,7 @@ def lists(doc: Json) -> list[Lines]:
         if made["ratio"]["value"] is None:
             reasons.setdefault(str(made["reason"]), []).append(name)
     missing = [(reason, ", ".join(names)) for reason, names in reasons.items()]
-    missing += [("cap levels", one["text"]) for one in doc["refused"] if one["code"] == "cap"]
+    missing += [("watts and caps", one["text"]) for one in doc["refused"] if one["code"] in OF_WATTS]
     return [(title, lines) for title, lines in (("Said of figures", remarks), ("Not compared", missing)) if lines]
 
 
@@ -176,8 +181,9 @@ def _share(share: float) -> str:
     return f"{percent:.0f} %" if percent >= 0.95 or not percent else "under 1 %"
 
 
-def _sentence(doc: Json, claim: Json) -> str:
-    """ "B needs 3.1 % less time than A (95 % CI 2.0..4.2, 60 + 60 passes, this run only): faster"."""
+def _sentence(doc: Json, claim: Json, measure: str = "") -> str:
+    """ "B needs 3.1 % less time than A (95 % CI 2.0..4.2, 60 + 60 passes, this run only): faster"; per watt, "B needs
+    3.1 % less energy than A"."""
     made = claim["ratio"]
     if made["value"] is None:
         return f"{claim['verdict']}: {REASONS.get(made['reason'], made['reason'])}"
@@ -192,7 +198,8 @@ def _sentence(doc: Json, claim: Json) -> str:
     passes = f"{a} paired passes{only}" if claim["paired"] else f"{runs}{a} + {b} passes, unpaired{only}"
     remark = f"; {_remark(claim)}" if _remark(claim) else ""
     ends = f"{_percent(low)}..{_percent(high)}"
-    return f"B needs {_percent(value)} % {word} time than A (95 % CI {ends}, {passes}): {claim['verdict']}{remark}"
+    what = "energy" if measure == "per_watt" else "time"
+    return f"B needs {_percent(value)} % {word} {what} than A (95 % CI {ends}, {passes}): {claim['verdict']}{remark}"
 
 
 def _remark(claim: Json) -> str:
@@ -206,6 +213,18 @@ def _remark(claim: Json) -> str:
 
 def _only(doc: Json) -> str:
     return "these runs only" if any(len(side["runs"]) > 1 for side in doc["sides"].values()) else "this run only"
+
+
+def _families(doc: Json) -> list[tuple[str, Json]]:
+    """The families, and those at each level with a cap, by a name that says so."""
+    made = list(doc["families"].items())
+    return made + [
+        (f"{name} at {level['level']}", row) for level in doc["levels"] for name, row in level["families"].items()
+    ]
+
+
+def _at(row: Json) -> str:
+    return "" if row["cap"] == BASE_CAP else f" at {row['cap']}"
 
 
 def _percent(value: float) -> str:

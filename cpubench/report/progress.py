@@ -32,13 +32,15 @@ def progress(out: TextIO) -> Callable[[str, Any], None]:
         plan, passes, left = state.plan, state.passes, f"at most {clock(state.most_left_ns)}"
         if event == "calibrating":
             line(f"calibrating {len(plan.variants)} variants, about {1 + len(plan.variants) // 6} s", stays=not moving)
+        elif event.startswith("levels "):
+            line(event)
         elif event == "planned":
             line(
                 f"{len(plan.variants)} variants, {len(plan.skipped)} left out; {plan.profile}: {plan.min_passes} to "
                 f"{plan.max_passes} passes of about {plan.predicted_pass_ns / 1e9:.1f} s, {left}"
             )
         elif event == "pass":
-            what = "ratio" if state.sides[1:] else "interval"
+            what = "ratio" if state.turns else "interval"
             width = "" if state.half_width is None else f", widest {what} +-{100 * state.half_width:.3g} %"
             line(f"pass {passes}{width} (target {plan.target_ppm / 1e4:g} %), {left} left", stays=False)
         elif event.startswith("again: "):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from cpubench.report.page import console_of, line, pairs, table_of
+from cpubench.report.watts import show_power
 from cpubench.results.names import row_key
 from cpubench.results.parse import shown
 
@@ -24,7 +25,7 @@ MEASURES = {
 }  # fmt: skip
 HIDDEN = "control"  # rows of this family say something of the run and nothing of the host
 NAMED = 6  # rows of a badge; the others are in the JSON document
-REASONS = {"no_meter": "runs use no meter yet"}
+REASONS = {"no_meter": "no meter was read (run --meter auto, if power probe finds one)"}
 
 
 def show_score(doc: Json, out: IO[str], names: Sequence[str] = ()) -> None:
@@ -55,6 +56,7 @@ def _show_one(doc: Json, console: Console) -> None:
     _headline(doc["headline"], console)
     _families(doc["families"], console)
     _reasons(doc, console)
+    show_power(doc, console)
     _rows(doc["variants"], doc["badges"], console)
     if doc["notes"]:
         console.print(line(console, "\nNotes", "bold"))
@@ -117,12 +119,12 @@ def _reasons(doc: Json, console: Console) -> None:
     """Nothing; writes each reason for a "-" above once, with all that it is for."""
     missing: dict[str, dict[str, list[str]]] = {}
     for key, made in doc["headline"].items():
-        if made["value"] is None:
+        if made["value"] is None and key in MEASURES:
             missing.setdefault(made["reason"], {})[key] = []
     of_headline = {(reason, key) for reason, measures in missing.items() for key in measures}
     for family, row in doc["families"].items():
         for key, made in row.items() if _is_there(row) else ():
-            if made["value"] is None and (made["reason"], key) not in of_headline:
+            if made["value"] is None and key in MEASURES and (made["reason"], key) not in of_headline:
                 missing.setdefault(made["reason"], {}).setdefault(key, []).append(family)
     lines = []
     for reason, measures in missing.items():

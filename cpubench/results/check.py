@@ -13,8 +13,8 @@ import msgspec
 
 from cpubench.errors import UsageError
 from cpubench.results import records as r
+from cpubench.results.check_windows import check_log, check_power, check_windows
 from cpubench.results.files import content_hash
-from cpubench.results.names import row_name
 from cpubench.results.parse import check_depth
 
 _COLUMNS = r.Samples.__struct_fields__
@@ -44,6 +44,7 @@ def check_plan(plan: r.Plan, place: str = "plan") -> None:
     once(plan.cpus, lambda at: f"{place}.cpus[{at}]", "CPU")
     if not plan.caps:
         raise UsageError("cap", "the plan has no cap level", f"{place}.caps")
+    check_power(plan, place)
     divisor, count = plan.divisor, len(plan.cpus)
     if divisor.n > count:
         raise UsageError("divisor", f"{divisor.n:g} {divisor.kind} of {count} CPUs", f"{place}.divisor")
@@ -91,6 +92,8 @@ def check_run(run: r.Run) -> None:
     """None if the passes belong to the plan, each is there once, and they are as many as the run stopped after."""
     check_plan(run.plan)
     check_depth(run.host, "host")
+    if not isinstance(run.idle_after, msgspec.UnsetType):
+        check_log(run.idle_after, "idle_after")
     once((p.index for p in run.passes), lambda at: f"passes[{at}]", "pass")
     for number, the_pass in enumerate(run.passes):
         place = f"passes[{number}]"
@@ -135,13 +138,7 @@ def check_block(block: r.Block, plan: r.Plan | None = None, place: str = "") -> 
         if not failed:
             _check_copies(cell.copy_ops, cell.copy_elapsed_ns, copies, here)
         _check_sums(cell, here)
-    rows = {key[:2] for key in planned or ()}
-    for number, window in enumerate(block.windows):
-        for at, part in enumerate(window.cells):
-            here = f"{within}windows[{number}].cells[{at}]"
-            if planned is not None and (part.kernel, part.params) not in rows:
-                raise UsageError("variant", f"{row_name(part.kernel, part.params)} is not in the plan", here)
-            _check_copies(part.copy_ops, part.copy_elapsed_ns, None, here)
+    check_windows(block, plan, within)
 
 
 def _check_belongs(block: r.Block, plan: r.Plan, place: str) -> None:

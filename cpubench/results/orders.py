@@ -6,6 +6,7 @@ Standard library only: the block process imports this.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -21,3 +22,17 @@ def orders(plan: dict[str, Any], index: int, cap: str) -> list[list[int]]:
         rng.shuffle(order)
         rounds.append(sorted(order, key=lambda i: "isolate" in plan["variants"][i]["flags"]))
     return rounds
+
+
+def level_order(seed: int, caps: Sequence[str], index: int) -> list[str]:
+    """The cap levels of a pass, each once, in their order.
+
+    As many passes as there are levels make a cyclic Latin square: each level is once at each place, so that what drifts
+    or warms up falls on all alike. Each square is drawn anew.
+    """
+    square, row = divmod(index, len(caps))
+    rng = random.Random(f"{seed}:{square}:levels")
+    order, starts = list(caps), list(range(len(caps)))
+    rng.shuffle(order)
+    rng.shuffle(starts)
+    return order[starts[row] :] + order[: starts[row]]

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from cpubench.results.fields import Copies as Copies
+from cpubench.results.fields import Count, Name
+from cpubench.results.fields import Positive as Positive
+from cpubench.results.fields import Sha256 as Sha256
 from cpubench.results.names import row_key, row_name
+from cpubench.results.windows import Limits, Power, PowerLog, WindowResult
+from cpubench.results.windows import Window as Window
 
-Copies = Literal["1", "cores", "cpus"]
-Count = Annotated[int, Meta(ge=0)]
-Positive = Annotated[int, Meta(gt=0)]
-Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$(?!\n)")]
 CpuList = Annotated[str, Meta(pattern="^[0-9,-]*$(?!\n)")]  # "0-3,8"
-# Our own words, which other tools print as they are (pytest-benchmark compare): no control character, no other script.
-Name = Annotated[str, Meta(pattern="^[ -~]{0,120}$(?!\n)")]
 
 
 class Variant(Struct, frozen=True, kw_only=True):
@@ -96,14 +96,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     predicted_pass_ns: Count
     floor_ps: Count | None = None  # of an operation that does nothing; None: not measured
     side: Side | None = None  # of `run --ab`
+    power: Power | UnsetType = UNSET
 
-
-class Window(Struct, frozen=True, kw_only=True):
-    """A contiguous all-copies measurement of one family, after its variants ran unmeasured for ``settle_ns``."""
-
-    family: Name
-    settle_ns: Count
-    length_ns: Positive
+    @property
+    def powered(self) -> Power | None:
+        return None if self.power is UNSET else self.power
 
 
 class Samples(Struct, frozen=True, kw_only=True):
@@ -142,23 +139,6 @@ class Cell(Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         return row_key(row_name(self.kernel, self.params), self.copies)
-
-
-class WindowCell(Struct, frozen=True, kw_only=True):
-    kernel: Name
-    params: Name
-    t0_ns: Count
-    t1_ns: Count
-    copy_ops: list[Count]
-    copy_elapsed_ns: list[Count]
-    error: str | None
-
-
-class WindowResult(Struct, frozen=True, kw_only=True):
-    family: Name
-    t0_ns: Count
-    t1_ns: Count
-    cells: list[WindowCell]
 
 
 class BlockTimes(Struct, frozen=True, kw_only=True):
@@ -224,6 +204,13 @@ class Block(Struct, frozen=True, kw_only=True):
     cells: list[Cell]
     windows: list[WindowResult]
     sha256: Sha256
+    limits: Limits | UnsetType = UNSET  # of a run with caps
+    around_windows: Environment | UnsetType = UNSET  # where `environment` is of the rounds
+
+    @property
+    def changed(self) -> list[str]:
+        """What was not as the cap level wants it, in sentences."""
+        return [] if self.limits is UNSET else self.limits.changed
 
 
 class Pass(Struct, frozen=True):
@@ -247,3 +234,4 @@ class Run(Struct, frozen=True, kw_only=True):
     stopped: Stopped
     sha256: Sha256
     notes: list[str] = field(default_factory=list)
+    idle_after: PowerLog | UnsetType = UNSET

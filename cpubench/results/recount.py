@@ -10,7 +10,10 @@ from itertools import pairwise
 
 from cpubench.errors import UsageError
 from cpubench.results import records as r
-from cpubench.results.orders import orders
+from cpubench.results.check_windows import count_windows
+from cpubench.results.orders import level_order, orders
+
+BASE_CAP = "as-is"
 
 
 def check_counts(run: r.Run) -> None:
@@ -19,12 +22,24 @@ def check_counts(run: r.Run) -> None:
     for at, one in enumerate(run.passes):
         if one.index != at:
             raise UsageError("passes", f"pass {at} is missing: pass {one.index} is in its place", f"passes[{at}]")
+        _check_levels(one, run.plan, f"passes[{at}]")
         for name, blocks in (("blocks", one.blocks), ("set_aside", one.set_aside)):
             for number, block in enumerate(blocks):
                 _check_block(block, run.plan, f"passes[{at}].{name}[{number}]")
 
 
+def _check_levels(one: r.Pass, plan: r.Plan, place: str) -> None:
+    """None if the levels of a pass follow each other as the seed draws; a pass that was cut may lack some."""
+    measured = [block.cap for block in one.blocks]
+    if measured != [cap for cap in level_order(plan.seed, plan.caps, one.index) if cap in measured]:
+        raise UsageError("levels", "are not in the order that the seed of the plan draws", f"{place}.blocks")
+
+
 def _check_block(block: r.Block, plan: r.Plan, place: str) -> None:
+    capped = plan.powered is not None and block.cap != BASE_CAP
+    count_windows(block, plan, capped, place)
+    if capped:
+        return
     _check_orders(block, plan, place)
     if [cell.key for cell in block.cells] != [variant.key for variant in plan.variants]:
         text = f"{len(block.cells)} cells, which are not those of the {len(plan.variants)} planned variants in order"

@@ -1,0 +1,112 @@
+"""Watts and levels compared: from windows alone, within one scope, level by level."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from made import made_run
+from made_watts import loaded, made_capped_run
+
+from cpubench.analysis.compare import compare
+from cpubench.analysis.members import member
+from cpubench.analysis.reference import make_reference
+from cpubench.analysis.scenarios import Scenario
+from cpubench.results.records import Run
+
+Doc = dict[str, Any]
+EQUAL = Scenario("equal", "", dict.fromkeys(("spawn", "file", "switch", "lock", "memory"), 1.0), {})
+
+
+@pytest.fixture(scope="module")
+def reference() -> Doc:
+    return make_reference(msgspec.convert(made_run(8, noise=0), Run), "made")
+
+
+@pytest.fixture(autouse=True)
+def _no_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("made_watts.HOOKED", set())
+
+
+def compared(reference: Doc, a: Doc, b: Doc) -> Doc:
+    members = [[member(loaded(document), name, reference, EQUAL)] for name, document in (("a", a), ("b", b))]
+    found = compare(members, reference, EQUAL)
+    json.dumps(found, allow_nan=False)
+    return found
+
+
+def test_per_watt_is_compared_without_a_cap_and_at_each_level_of_both(reference: Doc) -> None:
+    a = made_capped_run(24, seed=1)
+    b = made_capped_run(24, seed=2, watts=0.8, caps={"as-is": (1.0, 1.0), "200W": (1.25, 0.9)}, host_id="other")
+    doc = compared(reference, a, b)
+    per_watt = doc["headline"]["per_watt"]
+    assert per_watt["ratio"]["value"] == pytest.approx(1.25, rel=0.02)
+    assert (per_watt["verdict"], per_watt["paired"]) == ("faster", False)
+    assert doc["headline"]["per_core"]["ratio"]["value"] == pytest.approx(1.0, rel=0.02)
+    (level,) = doc["levels"]
+    assert (level["level"], level["source"]) == ("200W", "windows")
+    assert level["headline"]["per_core"]["ratio"]["value"] == pytest.approx(1.0, rel=0.02)
+    assert level["headline"]["per_watt"]["ratio"]["value"] == pytest.approx(0.6 / (0.8 * 0.9), rel=0.02)
+    assert level["families"]["memory"]["per_watt"]["verdict"] == "slower"
+    capped = level["rows"]
+    assert {(row["copies"], row["cap"]) for row in capped} == {("cores", "200W")}
+    assert {row["cap"] for row in doc["rows"]} == {"as-is"}  # who looks a row up by its name must find no other
+    assert all(row["ratio"]["value"] == pytest.approx(1.0, rel=0.03) for row in capped)
+    assert doc["refused"] == []
+
+
+def test_levels_of_one_side_alone_are_not_compared_and_named(reference: Doc) -> None:
+    a, b = made_capped_run(12, seed=1), made_run(12, seed=2)
+    doc = compared(reference, a, b)
+    assert doc["levels"] == []
+    assert (
+        doc["refused"]
+        == [
+            {"code": "cap", "text": "200W: not every run has windows at it"},
+            {"code": "no_meter", "text": "per watt: B was measured without a meter"},
+        ][:1]
+    )
+    assert doc["headline"]["per_watt"]["reason"] == "B was measured without a meter"
+    assert doc["headline"]["per_core"]["ratio"]["value"] is not None
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "text"),
+    [
+        ({"scope": "wall"}, "scope", "watts of package and wall are not compared"),
+        ({"provenance": "external"}, "provenance", "watts of measured and external are not compared"),
+    ],
+)
+def test_other_scopes_and_kinds_of_meters_are_refused(reference: Doc, fields: Doc, code: str, text: str) -> None:
+    doc = compared(reference, made_capped_run(12, seed=1), made_capped_run(12, seed=2, power=fields))
+    assert [one["code"] for one in doc["refused"]] == [code]
+    assert text in doc["headline"]["per_watt"]["reason"]
+    assert doc["levels"][0]["headline"]["per_watt"]["verdict"] == "not compared"
+    assert doc["levels"][0]["headline"]["per_core"]["ratio"]["value"] is not None
+
+
+def test_estimates_of_a_hypervisor_are_refused_on_both_sides(reference: Doc) -> None:
+    a, b = (made_capped_run(12, seed=seed, power={"provenance": "estimated"}) for seed in (1, 2))
+    assert [one["code"] for one in compared(reference, a, b)["refused"]] == ["estimated"]
+
+
+def test_caps_of_other_scopes_are_other_levels(reference: Doc) -> None:
+    doc = compared(reference, made_capped_run(12, seed=1), made_capped_run(12, seed=2, power={"cap_scope": "board"}))
+    assert doc["levels"] == []
+    assert doc["refused"] == [{"code": "cap", "text": "200W: the caps limit board and package"}]
+
+
+def test_a_cap_that_was_not_shown_to_hold_is_said_beside_the_figure(reference: Doc) -> None:
+    doc = compared(
+        reference, made_capped_run(12, seed=1), made_capped_run(12, seed=2, states={"200W": "set_unverified"})
+    )
+    assert doc["levels"][0]["headline"]["per_core"]["reason"] == "cap verified in A, set_unverified in B"
+
+
+def test_runs_without_watts_have_the_claims_that_they_had(reference: Doc) -> None:
+    doc = compared(reference, made_run(12, seed=1), made_run(12, seed=2))
+    assert (doc["levels"], doc["refused"]) == ([], [])
+    assert doc["headline"]["per_watt"]["reason"] == "no_meter"
+    assert doc["claims"] == 29
