@@ -13,7 +13,7 @@ from statistics import median
 
 from cpubench.analysis.cells import BASE_CAP, measured, ns_per_op
 from cpubench.errors import UsageError
-from cpubench.results.records import Block, Cell, Plan, Run, Variant
+from cpubench.results.records import Block, Cell, Environment, Plan, Run, Variant
 
 WAITED = 0.01  # of a sample's time: runnable without a CPU
 STEAL = 0.005  # of the CPUs' time
@@ -62,46 +62,53 @@ def block_flags(plan: Plan, block: Block) -> list[Flag]:
 
 def block_verdicts(plan: Plan, block: Block) -> dict[Flag, bool | None]:
     """Of every flag of blocks whether it is to be raised; None where nobody counted what tells it."""
-    stolen, others = _share(plan, block, "steal_ns"), _share(plan, block, "others_ns")
     delayed = _delayed(plan, block)
-    throttles, limits = _moved(block, "throttles"), _moved(block, "power_limits")
-    heat = [moved for name in ("core_throttles", "package_throttles") if (moved := _moved(block, name)) is not None]
-    slept, lists = _moved(block, "suspended_ns"), [_changed(block, name) for name in ("online", "allowed")]
-    waited = delayed is not None and delayed > CONTENDED
+    made = environment_verdicts(block.environment, len(plan.cpus))
+    made[Flag.CONTENDED] = made[Flag.CONTENDED] if delayed is None else delayed > CONTENDED or made[Flag.CONTENDED]
+    if block.cap != BASE_CAP:
+        made[Flag.CAPPED] = False  # that is what a cap does
+    return made
+
+
+def environment_verdicts(seen: Environment, cpus: int) -> dict[Flag, bool | None]:
+    """The same from what the host did around any measurement on so many CPUs."""
+    stolen, others = _share(seen, "steal_ns", cpus), _share(seen, "others_ns", cpus)
+    throttles, limits = _moved(seen, "throttles"), _moved(seen, "power_limits")
+    heat = [moved for name in ("core_throttles", "package_throttles") if (moved := _moved(seen, name)) is not None]
+    slept, lists = _moved(seen, "suspended_ns"), [_changed(seen, name) for name in ("online", "allowed")]
     return {
         Flag.STOLEN: None if stolen is None else stolen > STEAL,
         Flag.QUOTA: None if throttles is None else throttles > 0,
-        Flag.CONTENDED: waited or (None if others is None else others > CONTENDED),
+        Flag.CONTENDED: None if others is None else others > CONTENDED,
         Flag.HOT: any(heat) if heat else None,
-        # Under a cap that is what a cap does.
-        Flag.CAPPED: False if block.cap != BASE_CAP else None if limits is None else limits > 0,
+        Flag.CAPPED: None if limits is None else limits > 0,
         Flag.SUSPENDED: None if slept is None else slept > SUSPENDED_NS,
         Flag.CPUS: any(lists) or (None if None in lists else False),
     }
 
 
-def _moved(block: Block, counter: str) -> int | None:
-    """By how much a counter grew around the rounds; None where it was not told."""
-    both = [getattr(one, counter) for one in (block.environment.before, block.environment.after) if one is not None]
+def _moved(seen: Environment, counter: str) -> int | None:
+    """By how much a counter grew in between; None where it was not told."""
+    both = [getattr(one, counter) for one in (seen.before, seen.after) if one is not None]
     return None if len(both) < 2 or None in both else max(0, both[1] - both[0])
 
 
-def _changed(block: Block, name: str) -> bool | None:
+def _changed(seen: Environment, name: str) -> bool | None:
     """Whether a list of CPUs was another one after the rounds; None where it was not told."""
-    both = [getattr(one, name) for one in (block.environment.before, block.environment.after) if one is not None]
+    both = [getattr(one, name) for one in (seen.before, seen.after) if one is not None]
     return None if len(both) < 2 or None in both else both[0] != both[1]
 
 
 def cpu_time_ns(plan: Plan, block: Block) -> int | None:
     """Time that the plan's CPUs had around the rounds; None where nobody looked."""
-    wall_ns = _moved(block, "t_ns")
+    wall_ns = _moved(block.environment, "t_ns")
     return wall_ns * len(plan.cpus) if wall_ns else None
 
 
-def _share(plan: Plan, block: Block, counter: str) -> float | None:
-    """What a counter of CPU time grew by, of the time that the plan's CPUs had."""
-    time_ns, moved_ns = cpu_time_ns(plan, block), _moved(block, counter)
-    return None if time_ns is None or moved_ns is None else moved_ns / time_ns
+def _share(seen: Environment, counter: str, cpus: int) -> float | None:
+    """What a counter of CPU time grew by, of the time that the CPUs had."""
+    wall_ns, moved_ns = _moved(seen, "t_ns"), _moved(seen, counter)
+    return None if not wall_ns or moved_ns is None else moved_ns / (wall_ns * cpus)
 
 
 def _delayed(plan: Plan, block: Block) -> float | None:
