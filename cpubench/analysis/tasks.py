@@ -26,6 +26,7 @@ from cpubench.analysis.task_spans import (
 )
 from cpubench.results.task_records import Repeat, TaskRow, TaskRun
 
+STEADY = 10  # windows are so many times as long as the 95th percentile of steps
 HOST = ("hostname", "cpu_model", "kernel", "arch", "virtual")
 
 Json = dict[str, Any]
@@ -56,8 +57,10 @@ def _row(run: TaskRun, row: TaskRow) -> Json:
     done = [one for one in row.repeats if good(one)]
     reason = _reason(row, done)
     fleet = row.task == "T4"
-    seconds = [_core_seconds(row, one) for one in done]
-    hours = [_per_hour(row, one) for one in done]
+    unsteady = _unsteady(row, done)
+    reason = unsteady or reason
+    seconds = [] if unsteady else [_core_seconds(row, one) for one in done]
+    hours = [] if unsteady else [_per_hour(row, one) for one in done]
     per_hour = _quantity(hours, reason)
     whole = fleet and row.agents >= run.divisor.n
     few = "fewer agents than cores" if fleet else "one agent does not fill the cores"
@@ -69,7 +72,8 @@ def _row(run: TaskRun, row: TaskRow) -> Json:
                  else "one agent, no waits for a model",
         "tasks_per_hour_per_core": _scaled(per_hour, 1 / run.divisor.n) if whole else null(few),
         "tasks_per_hour_per_watt": no_meter(), "joules_per_task": no_meter(),
-        "core_seconds_per_task": _quantity(seconds, reason), "wall_s": _quantity(_walls(done, fleet), reason),
+        "core_seconds_per_task": _quantity(seconds, reason), "wall_s": _quantity([one.wall_ns / 1e9 for one in done], reason)
+                  if not fleet else null("no task is done from its first to its last step in a window"),
         "phases": _phases(row, done, reason), "paths": _paths(run, row, done, reason),
         "steps": percentiles([wall for times in walls(row, done).values() for wall in times]),
         "kinds": {kind: percentiles(times) for kind, times in walls(row, done).items()},
@@ -92,6 +96,23 @@ def _reason(row: TaskRow, done: Sequence[Repeat]) -> str:
     return "not measured"
 
 
+def _unsteady(row: TaskRow, done: Sequence[Repeat]) -> str | None:
+    """Why the windows of many agents tell no rate; None where they do.
+
+    Steps that take a good part of the window are cut at its end, the long ones most often: 64 agents on two CPUs and
+    20 s, whose p95 was 7 s, used 2.8 core-seconds a task by the steps that ended, and 4.0 each alone.
+    """
+    times = [wall for kind in walls(row, done).values() for wall in kind]
+    if row.task != "T4" or not done:
+        return None
+    if len(times) < LEAST["p95"]:
+        return f"{len(times)} steps; {LEAST['p95']} are needed: give a longer --window"
+    slow_s, window_s = percentiles(times)["p95_s"], done[0].wall_ns / 1e9
+    if slow_s > window_s / STEADY:
+        return f"not steady: steps of {slow_s:.1f} s in a window of {window_s:g} s; give a longer --window"
+    return None
+
+
 def _quantity(values: Sequence[float], reason: str) -> Json:
     """The mean with its interval over repeats; null where one of them is 0, whose logarithm is none."""
     if values and min(values) <= 0:
@@ -102,10 +123,6 @@ def _quantity(values: Sequence[float], reason: str) -> Json:
 def _scaled(one: Json, factor: float) -> Json:
     return {name: value * factor if name in ("value", "low", "high") and value is not None else value
             for name, value in one.items()}  # fmt: skip
-
-
-def _walls(done: Sequence[Repeat], fleet: bool) -> list[float]:
-    return [] if fleet else [one.wall_ns / 1e9 for one in done]
 
 
 def _tasks(row: TaskRow, one: Repeat) -> float:

@@ -26,6 +26,8 @@ def show_tasks(doc: Json, out: IO[str]) -> None:
     _harness(doc, console)
     lines = [("failed", text) for text in doc["failed"][:10]]
     lines += [(row["task"], f"not done: {row['skipped']}") for row in doc["tasks"] if row["skipped"]]
+    lines += [(row["task"], f"no rate: {row['tasks_per_hour']['reason']}") for row in doc["tasks"]
+              if row["tasks_per_hour"]["value"] is None and not row["skipped"]]  # fmt: skip
     lines += [("note", text) for text in doc["notes"]]
     if lines:
         console.print()
@@ -88,7 +90,7 @@ def _harness(doc: Json, console: Console) -> None:
         return
     p95 = found["between_steps"]["p95_s"]
     told = f"{1000 * found['mean_s']:.2f} ms between two steps" + ("" if p95 is None else f" (p95 {1000 * p95:.2f})")
-    told += f", {100 * found['share_of_wall']:.1f} % of the time"
+    told += f", {100 * found['share_of_wall']:.1f} % of the time (allowed: 2 ms or 2 %)"
     fleets = {name: share for name, share in found["share_of_cpu"].items() if name.startswith("T4")}
     if fleets:
         name, share = max(fleets.items(), key=lambda item: item[1])

@@ -21,6 +21,7 @@ PROFILES = ("verify-heavy", "read-heavy")
 REGIMES = ("light", "heavy")
 VPY = ".venv/bin/python"
 BEGIN = "copy note venv install build"
+PREPARED = len(BEGIN.split())  # steps whose work can be copied to another folder
 # s search, r read, e edit, p snippet, t targeted test; the full runs are named by what they must give.
 ORDERS = {
     "verify-heavy": "s s r s r s r r s s r s r p s r add red p p s r e p s r patch t p t green p e t p s r t p s r t "

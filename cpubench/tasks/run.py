@@ -30,7 +30,7 @@ from cpubench.tasks.steps import Place
 SUITE = "tasks-1"
 AGENT_BYTES = 64 << 20  # that an agent of T4 and its tools may need at once; half of the memory is for them
 REPEAT_S = 60.0  # of all tasks of one agent, on two CPUs of a virtual machine: until the first one says better
-READY_AGENT_S = 2.0  # CPU time until an agent stands at its place
+READY_AGENT_S = 0.7  # CPU time until an agent stands at its place
 
 Json = dict[str, Any]
 Tell = Callable[..., None]  # (text, stays)

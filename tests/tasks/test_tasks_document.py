@@ -131,6 +131,18 @@ def test_many_agents_have_a_rate_by_their_steps_and_per_core(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("row", "reason"),
+    [(fleet(8, 1.0, count=19), "19 steps; 20 are needed"), (fleet(64, 4.0), "not steady: steps of 1.2 s")],
+)
+def test_a_window_that_is_too_short_tells_no_rate(tmp_path, row, reason):
+    """Its long steps were cut: what ended would be the short ones."""
+    found = row_of(tasks_document(loaded(made_run([*made_run()["tasks"], row]), tmp_path)), row["name"])
+    for name in ("tasks_per_hour", "tasks_per_hour_per_core", "core_seconds_per_task"):
+        assert found[name]["value"] is None
+        assert found[name]["reason"].startswith(reason)
+
+
+@pytest.mark.parametrize(
     ("change", "text"),
     [
         (lambda d: d["tasks"][1]["repeats"][0]["spans"]["wall_ns"].pop(), "not of one length"),
