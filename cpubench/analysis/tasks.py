@@ -63,6 +63,8 @@ def _row(run: TaskRun, row: TaskRow) -> Json:
     hours = [] if unsteady else [_per_hour(row, one) for one in done]
     per_hour = _quantity(hours, reason)
     whole = fleet and row.agents >= run.divisor.n
+    whole_s = [] if fleet else [one.wall_ns / 1e9 for one in done]
+    wall = _quantity(whole_s, "no task is whole in a window" if fleet else reason)
     few = "fewer agents than cores" if fleet else "one agent does not fill the cores"
     made = {
         "task": row.name, "agents": row.agents, "version": row.version, "tools": row.tools, "skipped": row.skipped,
@@ -72,8 +74,7 @@ def _row(run: TaskRun, row: TaskRow) -> Json:
                  else "one agent, no waits for a model",
         "tasks_per_hour_per_core": _scaled(per_hour, 1 / run.divisor.n) if whole else null(few),
         "tasks_per_hour_per_watt": no_meter(), "joules_per_task": no_meter(),
-        "core_seconds_per_task": _quantity(seconds, reason), "wall_s": _quantity([one.wall_ns / 1e9 for one in done], reason)
-                  if not fleet else null("no task is done from its first to its last step in a window"),
+        "core_seconds_per_task": _quantity(seconds, reason), "wall_s": wall,
         "phases": _phases(row, done, reason), "paths": _paths(run, row, done, reason),
         "steps": percentiles([wall for times in walls(row, done).values() for wall in times]),
         "kinds": {kind: percentiles(times) for kind, times in walls(row, done).items()},

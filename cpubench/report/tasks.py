@@ -20,7 +20,7 @@ def show_tasks(doc: Json, out: IO[str]) -> None:
     console = console_of(out)
     _rates(doc, console)
     for row in doc["tasks"]:
-        if row["task"] != "T0" and row["steps"]["n"]:
+        if row["task"] != "T0" and row["tasks_per_hour"]["value"] is not None:
             _bars(row, console)
     _density(doc, console)
     _harness(doc, console)
@@ -35,16 +35,20 @@ def show_tasks(doc: Json, out: IO[str]) -> None:
 
 
 def _rates(doc: Json, console: Console) -> None:
-    table = table_of(console, "task", ">tasks/h", ">95 %", ">core-s", ">p50 s", ">p95 s", ">failed")
+    table = table_of(console, "task", ">tasks/h", ">95 %", ">core-s", ">p50 ms", ">p95 ms", ">failed")
     for row in doc["tasks"]:
         rate, steps = row["tasks_per_hour"], row["steps"]
         width = "-" if rate["low"] is None else f"+-{50 * (rate['high'] - rate['low']) / rate['value']:.1f} %"
         failed = f"{row['failures']} of {row['repeats']}"
         cells = (row["task"], _figure(rate["value"]), width, _figure(row["core_seconds_per_task"]["value"]),
-                 _figure(steps["p50_s"]), _figure(steps["p95_s"]), failed)  # fmt: skip
+                 _figure(_ms(steps["p50_s"])), _figure(_ms(steps["p95_s"])), failed)  # fmt: skip
         table.add_row(*(line(console, cell) for cell in cells))
     console.print(table)
     console.print(line(console, "T1, T2: one agent, no waits for a model. T4: by steps per task, with waits."))
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds
 
 
 def _figure(value: float | None) -> str:
@@ -70,12 +74,13 @@ def _density(doc: Json, console: Console) -> None:
     found = doc["density"]
     if not found["levels"]:
         return
-    table = table_of(console, "agents at once", ">steps' stretch p95", ">CPU", ">memory", ">I/O", "")
+    table = table_of(console, "agents at once", ">stretch p95", ">CPU", ">memory", ">I/O", "")
     for level in found["levels"]:
         waits = level["pressure"] or {}
         cells = [str(level["agents"]), _figure(level["stretch_p95"])]
         cells += ["-" if name not in waits else f"{100 * waits[name]:.0f} %" for name in ("cpu", "memory", "io")]
-        cells.append(level["reason"] or ("within twice solo" if level["within"] else "beyond twice solo"))
+        verdict = {True: "within twice solo", False: "beyond twice solo", None: "too few steps"}[level["within"]]
+        cells.append("failed" if level["reason"] and level["within"] is False else verdict)
         table.add_row(*(line(console, cell) for cell in cells))
     console.print()
     console.print(table)

@@ -13,7 +13,9 @@ import resource
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-MOST_PIDS = 1 << 22  # PID_MAX_LIMIT of a 64-bit kernel: beyond that growth is no count
+from cpubench.host.fact import ROOT, read_int
+
+RESERVED_PIDS = 300  # pids begin there again after the last one (kernel/pid.c)
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Counters:
 
     io: int | None
     pids: int | None
+    most_pids: int  # /proc/sys/kernel/pid_max
 
     def transferred(self) -> tuple[int, int] | None:
         """Bytes read and written so far by calls, with those of reaped children."""
@@ -68,7 +71,8 @@ class Counters:
 
 def counters(alone: bool) -> Counters:
     """The counters of this process; starts of processes only where no other agent runs."""
-    return Counters(_opened("/proc/self/io"), _opened("/proc/loadavg") if alone else None)
+    most = read_int(ROOT, "proc/sys/kernel/pid_max").value
+    return Counters(_opened("/proc/self/io"), _opened("/proc/loadavg") if alone and most else None, most or 0)
 
 
 def _opened(name: str) -> int | None:
@@ -87,8 +91,13 @@ def count(span: Span, before: tuple[tuple[int, int] | None, int | None], now: Co
     if transferred is not None and after is not None:
         span.read_bytes, span.written_bytes = after[0] - transferred[0], after[1] - transferred[1]
     newest = now.last_pid()
-    if last_pid is not None and newest is not None and 0 <= newest - last_pid < MOST_PIDS:  # else it began anew
-        span.forks = newest - last_pid
+    if last_pid is not None and newest is not None:
+        span.forks = started(last_pid, newest, now.most_pids)
+
+
+def started(before: int, after: int, most: int) -> int:
+    """How many pids were given out between two last ones; a machine with 32,768 of them begins anew every few tasks."""
+    return after - before if after >= before else max(0, after - before + most - RESERVED_PIDS)
 
 
 def columns(spans: Sequence[Span]) -> dict[str, list[object]]:

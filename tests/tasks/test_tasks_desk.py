@@ -11,7 +11,7 @@ import pytest
 from tasks_run import desk_at
 
 from cpubench.tasks import verify
-from cpubench.tasks.spans import Span
+from cpubench.tasks.spans import Span, started
 
 
 def in_child(tmp_path, body):
@@ -110,6 +110,11 @@ def test_more_cpu_time_than_the_cpus_had_is_impossible():
     assert "2.100 s of CPU time in 1.000 s on 2 CPUs" in verify.impossible(
         Span(0, 0, 0, 10**9, 2_000_000, 100_000), "s", 2
     )
+
+
+def test_pids_that_begin_anew_are_counted_on():
+    assert started(100, 103, 32768) == 3
+    assert started(32766, 302, 32768) == 4
 
 
 def test_mounts_and_files_that_stay_are_named(tmp_path):

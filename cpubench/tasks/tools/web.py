@@ -38,5 +38,4 @@ if __name__ == "__main__":
         file.write(str(server.server_address[1]))
     os.replace("port.new", "port")
     print(json.dumps({"port": server.server_address[1]}), flush=True)
-    sys.stdin.read()
-    server.shutdown()
+    sys.stdin.read()  # the thread ends with the process: shutdown() would wait half a second for its next look
