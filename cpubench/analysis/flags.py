@@ -16,7 +16,7 @@ from msgspec import UnsetType
 
 from cpubench.analysis.cells import BASE_CAP, measured, ns_per_op
 from cpubench.errors import UsageError
-from cpubench.results.records import Block, Cell, Plan, Run, Variant
+from cpubench.results.records import Block, Cell, Environment, Plan, Run, Variant
 
 WAITED = 0.01  # of a sample's time: runnable without a CPU
 STEAL = 0.005  # of the CPUs' time
@@ -64,6 +64,11 @@ def block_flags(plan: Plan, block: Block) -> list[Flag]:
     return [flag for flag, found in block_verdicts(plan, block).items() if found]
 
 
+def around_windows(block: Block) -> Environment:
+    """What was counted around the windows of a block: around its rounds, where it was not counted apart."""
+    return block.environment if isinstance(block.around_windows, UnsetType) else block.around_windows
+
+
 def window_flags(plan: Plan, block: Block) -> list[Flag]:
     """The flags of what the host did around the windows of a block."""
     if isinstance(block.around_windows, UnsetType):
@@ -73,50 +78,55 @@ def window_flags(plan: Plan, block: Block) -> list[Flag]:
 
 def block_verdicts(plan: Plan, block: Block) -> dict[Flag, bool | None]:
     """Of every flag of blocks whether it is to be raised; None where nobody counted what tells it."""
-    stolen, others = _share(plan, block, "steal_ns"), _share(plan, block, "others_ns")
     delayed = _delayed(plan, block)
-    throttles, limits = moved(block, "throttles"), moved(block, "power_limits")
-    heat = [grown for name in ("core_throttles", "package_throttles") if (grown := moved(block, name)) is not None]
-    slept, lists = moved(block, "suspended_ns"), [_changed(block, name) for name in ("online", "allowed")]
-    waited = delayed is not None and delayed > CONTENDED
-    own = {} if isinstance(block.limits, UnsetType) else {Flag.CAP_CHANGED: bool(block.changed)}
+    made = environment_verdicts(block.environment, len(plan.cpus))
+    made[Flag.CONTENDED] = (delayed is not None and delayed > CONTENDED) or made[Flag.CONTENDED]
+    if block.cap != BASE_CAP:
+        made[Flag.CAPPED] = False  # that is what a cap does
+    if not isinstance(block.limits, UnsetType):
+        made[Flag.CAP_CHANGED] = bool(block.changed)
+    return made
+
+
+def environment_verdicts(seen: Environment, cpus: int) -> dict[Flag, bool | None]:
+    """The same from what the host did around any measurement on so many CPUs."""
+    stolen, others = _share(seen, "steal_ns", cpus), _share(seen, "others_ns", cpus)
+    throttles, limits = moved(seen, "throttles"), moved(seen, "power_limits")
+    heat = [grown for name in ("core_throttles", "package_throttles") if (grown := moved(seen, name)) is not None]
+    slept, lists = moved(seen, "suspended_ns"), [_changed(seen, name) for name in ("online", "allowed")]
     return {
         Flag.STOLEN: None if stolen is None else stolen > STEAL,
         Flag.QUOTA: None if throttles is None else throttles > 0,
-        Flag.CONTENDED: waited or (None if others is None else others > CONTENDED),
+        Flag.CONTENDED: None if others is None else others > CONTENDED,
         Flag.HOT: any(heat) if heat else None,
-        # Under a cap that is what a cap does.
-        Flag.CAPPED: False if block.cap != BASE_CAP else None if limits is None else limits > 0,
+        Flag.CAPPED: None if limits is None else limits > 0,
         Flag.SUSPENDED: None if slept is None else slept > SUSPENDED_NS,
         Flag.CPUS: any(lists) or (None if None in lists else False),
-    } | own
+    }
 
 
-def moved(block: Block, counter: str, windows: bool = False) -> int | None:
-    """By how much a counter grew around the rounds, or the windows; None where it was not told."""
-    around = block.environment
-    if windows and not isinstance(block.around_windows, UnsetType):
-        around = block.around_windows
-    both = [getattr(one, counter) for one in (around.before, around.after) if one is not None]
+def moved(seen: Environment, counter: str) -> int | None:
+    """By how much a counter grew in between; None where it was not told."""
+    both = [getattr(one, counter) for one in (seen.before, seen.after) if one is not None]
     return None if len(both) < 2 or None in both else max(0, both[1] - both[0])
 
 
-def _changed(block: Block, name: str) -> bool | None:
+def _changed(seen: Environment, name: str) -> bool | None:
     """Whether a list of CPUs was another one after the rounds; None where it was not told."""
-    both = [getattr(one, name) for one in (block.environment.before, block.environment.after) if one is not None]
+    both = [getattr(one, name) for one in (seen.before, seen.after) if one is not None]
     return None if len(both) < 2 or None in both else both[0] != both[1]
 
 
 def cpu_time_ns(plan: Plan, block: Block) -> int | None:
     """Time that the plan's CPUs had around the rounds; None where nobody looked."""
-    wall_ns = moved(block, "t_ns")
+    wall_ns = moved(block.environment, "t_ns")
     return wall_ns * len(plan.cpus) if wall_ns else None
 
 
-def _share(plan: Plan, block: Block, counter: str) -> float | None:
-    """What a counter of CPU time grew by, of the time that the plan's CPUs had."""
-    time_ns, moved_ns = cpu_time_ns(plan, block), moved(block, counter)
-    return None if time_ns is None or moved_ns is None else moved_ns / time_ns
+def _share(seen: Environment, counter: str, cpus: int) -> float | None:
+    """What a counter of CPU time grew by, of the time that the CPUs had."""
+    wall_ns, moved_ns = moved(seen, "t_ns"), moved(seen, counter)
+    return None if not wall_ns or moved_ns is None else moved_ns / (wall_ns * cpus)
 
 
 def _delayed(plan: Plan, block: Block) -> float | None:
@@ -142,7 +152,7 @@ def sample_flags(variant: Variant, cell: Cell) -> dict[Flag, int]:
             switched > 0 if delay is None else delay > WAITED * wall
             for switched, delay, wall in zip(samples.nivcsw, delays, samples.wall_ns, strict=True)
         ),
-        Flag.MIGRATED: sum(moved > 0 for moved in samples.moved),
+        Flag.MIGRATED: sum(moves > 0 for moves in samples.moved),
         Flag.FAULTED: sum(faults > 0 for faults in samples.majflt),
         Flag.SKEWED: sum(shared < OVERLAP_PPM for shared in samples.overlap_ppm),
     }  # fmt: skip

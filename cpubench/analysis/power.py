@@ -10,7 +10,7 @@ import numpy as np
 
 from cpubench.analysis.cells import BASE_CAP, blocks_at
 from cpubench.analysis.composite import Array, log
-from cpubench.analysis.flags import moved, window_flags
+from cpubench.analysis.flags import around_windows, moved, window_flags
 from cpubench.analysis.levels import Idle, Scored, figure, idle_of, levels_of, of_families, ratio, scored
 from cpubench.analysis.quantity import no_meter, null, quantity
 from cpubench.analysis.reference import Reference
@@ -157,7 +157,7 @@ def _evidence(blocks: Sequence[Block]) -> Json:
     khz = [value for block in blocks for window in block.windows for value in window.freq_khz]
     counts = {}
     for name, counters in COUNTERS.items():
-        grown = [moved(block, counter, windows=True) for block in blocks for counter in counters]
+        grown = [moved(around_windows(block), counter) for block in blocks for counter in counters]
         told = [value for value in grown if value is not None]
         counts[name] = sum(told) if told else None
     frequency = None

@@ -1,0 +1,217 @@
+"""From ``tasks.json`` to the document that is printed: rates, phases, percentiles, density; by the rules of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from cpubench.analysis.density import density, stretches
+from cpubench.analysis.flags import environment_verdicts
+from cpubench.analysis.quantity import no_meter, null, quantity
+from cpubench.analysis.task_spans import (
+    LEAST,
+    PATHS,
+    around_s,
+    cpu_s,
+    good,
+    paths,
+    percentiles,
+    phases,
+    pressure,
+    prices,
+    walls,
+)
+from cpubench.results.task_records import Repeat, TaskRow, TaskRun
+
+STEADY = 10  # windows are so many times as long as the 95th percentile of steps
+HOST = ("hostname", "cpu_model", "kernel", "arch", "virtual")
+
+Json = dict[str, Any]
+
+
+def tasks_document(run: TaskRun) -> Json:
+    """All measures of a run of tasks, computed anew from its spans."""
+    rows = [_row(run, row) for row in run.tasks]
+    failures = [f"{row.name}: {text}" for row in run.tasks for one in row.repeats for text in _faults(one)]
+    notes = list(run.notes)
+    if run.estimate:
+        notes.append("an estimate: too few repeats for verdicts")
+    notes += sorted({f"not checked here: {text}" for row in run.tasks for one in row.repeats for text in one.unknown})
+    return {
+        "suite": run.suite, "profile": run.profile, "estimate": run.estimate, "seed": run.seed, "think": run.think,
+        "stopped": run.stopped, "host": {name: run.host.get(name) for name in HOST},
+        "divisor": {"kind": run.divisor.kind, "n": run.divisor.n}, "programs": run.programs, "missing": run.missing,
+        "file_system": run.file_system, "inputs": run.inputs_sha256, "tasks": rows, "density": density(run),
+        "harness": _harness(run), "failed": failures, "notes": notes,
+    }  # fmt: skip
+
+
+def _faults(one: Repeat) -> list[str]:
+    return [*one.failures, *one.leftovers]
+
+
+def _row(run: TaskRun, row: TaskRow) -> Json:
+    done = [one for one in row.repeats if good(one)]
+    reason = _reason(row, done)
+    fleet = row.task == "T4"
+    unsteady = _unsteady(row, done)
+    reason = unsteady or reason
+    seconds = [] if unsteady else [_core_seconds(row, one) for one in done]
+    hours = [] if unsteady else [_per_hour(row, one) for one in done]
+    per_hour = _quantity(hours, reason)
+    whole = fleet and row.agents >= run.divisor.n
+    whole_s = [] if fleet else [one.wall_ns / 1e9 for one in done]
+    wall = _quantity(whole_s, "no task is whole in a window" if fleet else reason)
+    few = "fewer agents than cores" if fleet else "one agent does not fill the cores"
+    made = {
+        "task": row.name, "agents": row.agents, "version": row.version, "tools": row.tools, "skipped": row.skipped,
+        "repeats": len(row.repeats), "failures": sum(not good(one) for one in row.repeats),
+        "tasks_per_hour": per_hour,
+        "basis": "steps that ended in the window, by the steps of a task, waits for the model included" if fleet
+                 else "one agent, no waits for a model",
+        "tasks_per_hour_per_core": _scaled(per_hour, 1 / run.divisor.n) if whole else null(few),
+        "tasks_per_hour_per_watt": no_meter(), "joules_per_task": no_meter(),
+        "core_seconds_per_task": _quantity(seconds, reason), "wall_s": wall,
+        "phases": _phases(row, done, reason), "paths": _paths(run, row, done, reason),
+        "steps": percentiles([wall for times in walls(row, done).values() for wall in times]),
+        "kinds": {kind: percentiles(times) for kind, times in walls(row, done).items()},
+        "counts": _counts(done), "flags": _flags(run, done),
+    }  # fmt: skip
+    if fleet:
+        made["stretch"] = percentiles(stretches(run, row), "")
+        made["pressure"] = pressure(done)
+        low = [one.memory_low_bytes for one in done if one.memory_low_bytes is not None]
+        made["memory_low_bytes"] = min(low, default=None)
+    return made
+
+
+def _reason(row: TaskRow, done: Sequence[Repeat]) -> str:
+    """Why there is no number of a row without a repeat that counts."""
+    if row.skipped is not None:
+        return row.skipped
+    if row.repeats and not done:
+        return _faults(row.repeats[0])[0]
+    return "not measured"
+
+
+def _unsteady(row: TaskRow, done: Sequence[Repeat]) -> str | None:
+    """Why the windows of many agents tell no rate; None where they do.
+
+    Steps that take a good part of the window are cut at its end, the long ones most often: 64 agents on two CPUs and
+    20 s, whose p95 was 7 s, used 2.8 core-seconds a task by the steps that ended, and 4.0 each alone.
+    """
+    times = [wall for kind in walls(row, done).values() for wall in kind]
+    if row.task != "T4" or not done:
+        return None
+    if len(times) < LEAST["p95"]:
+        return f"{len(times)} steps; {LEAST['p95']} are needed: give a longer --window"
+    slow_s, window_s = percentiles(times)["p95_s"], done[0].wall_ns / 1e9
+    if slow_s > window_s / STEADY:
+        return f"not steady: steps of {slow_s:.1f} s in a window of {window_s:g} s; give a longer --window"
+    return None
+
+
+def _quantity(values: Sequence[float], reason: str) -> Json:
+    """The mean with its interval over repeats; null where one of them is 0, whose logarithm is none."""
+    if values and min(values) <= 0:
+        return null("nothing was counted in some repeat", len(values))
+    return quantity(np.log(np.array(values, dtype=float)), reason=reason)
+
+
+def _scaled(one: Json, factor: float) -> Json:
+    return {name: value * factor if name in ("value", "low", "high") and value is not None else value
+            for name, value in one.items()}  # fmt: skip
+
+
+def _tasks(row: TaskRow, one: Repeat) -> float:
+    """How many tasks a repeat did: one, or the steps that ended in the window by the steps of a task."""
+    return 1.0 if row.task != "T4" else sum(not back for back in one.spans.background) / len(row.steps)
+
+
+def _per_hour(row: TaskRow, one: Repeat) -> float:
+    return 3600 * _tasks(row, one) / (one.wall_ns / 1e9)
+
+
+def _core_seconds(row: TaskRow, one: Repeat) -> float:
+    tasks = _tasks(row, one)
+    return sum(cpu_s(one, at) for at in range(len(one.spans.step))) / tasks if tasks else 0.0
+
+
+def _phases(row: TaskRow, done: Sequence[Repeat], reason: str) -> Json:
+    """Wall and CPU time by phase, in the order of the task, and the share of all steps' wall time."""
+    tables = [phases(row, one) for one in done]
+    names = list(dict.fromkeys(step.phase for step in row.steps))
+    total = sum(wall for table in tables for wall, _ in table.values())
+    made = {}
+    for name in names:
+        both = [table.get(name, (0.0, 0.0)) for table in tables]
+        made[name] = {
+            "wall_s": _quantity([wall for wall, _ in both], reason),
+            "cpu_s": _quantity([cpu for _, cpu in both], reason),
+            "share": sum(wall for wall, _ in both) / total if total else None,
+        }  # fmt: skip
+    return made
+
+
+def _paths(run: TaskRun, row: TaskRow, done: Sequence[Repeat], reason: str) -> Json:
+    """Seconds by path and their shares: an estimate, see ``task_spans.paths``."""
+    price = prices(run)
+    if price is None or not done:
+        return {name: {"s": null(reason if price else "T0 was not done"), "share": None} for name in PATHS}
+    tables = [paths(row, one, price) for one in done]
+    total = sum(sum(table.values()) for table in tables)
+    return {
+        name: {"s": _quantity([table[name] for table in tables], reason),
+               "share": sum(table[name] for table in tables) / total if total else None}
+        for name in PATHS
+    }  # fmt: skip
+
+
+def _counts(done: Sequence[Repeat]) -> Json:
+    """Medians over repeats of what was counted; null where nobody counts it."""
+    made: Json = {}
+    for name in ("forks", "read_bytes", "written_bytes", "minor_faults", "major_faults", "voluntary", "involuntary"):
+        sums = []
+        for one in done:
+            column = getattr(one.spans, name)
+            shown = [value for value, back in zip(column, one.spans.background, strict=True) if not back]
+            sums.append(None if None in shown else sum(shown))
+        known = [value for value in sums if value is not None]
+        made[name] = median(known) if known and len(known) == len(sums) else None
+    made["peak_bytes"] = max((peak for one in done for peak in one.spans.peak_bytes), default=None)
+    return made
+
+
+def _flags(run: TaskRun, done: Sequence[Repeat]) -> dict[str, int]:
+    """How many repeats each flag has."""
+    found: dict[str, int] = {}
+    for one in done:
+        for flag, raised in environment_verdicts(one.environment, len(run.cpus)).items():
+            if raised:
+                found[flag.value] = found.get(flag.value, 0) + 1
+    return found
+
+
+def _harness(run: TaskRun) -> Json:
+    """What the harness took: between the steps of one agent, and of the CPU time with many."""
+    solo = [one for row in run.tasks if row.task in ("T1", "T2") for one in row.repeats if good(one)]
+    times = around_s(solo)
+    steps_s = sum(one.wall_ns for one in solo) / 1e9 - sum(times)
+    made: Json = {
+        "between_steps": percentiles(times),
+        "share_of_wall": sum(times) / (steps_s + sum(times)) if times else None,
+        "share_of_cpu": {},
+    }
+    for row in run.tasks:
+        done = [one for one in row.repeats if good(one)]
+        used = sum(one.harness_us + one.tools_us for one in done)
+        if used and row.task != "T0":
+            made["share_of_cpu"][row.name] = sum(one.harness_us for one in done) / used
+    enough = len(times) >= LEAST["p95"]
+    mean_s = sum(times) / len(times) if times else None
+    made["mean_s"] = mean_s
+    made["holds"] = None if not enough or mean_s is None else bool(mean_s < 0.002 or made["share_of_wall"] < 0.02)
+    return made

@@ -1,0 +1,136 @@
+"""``cpubench tasks``: agent tasks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cpubench.cli import FOLDER, as_json, emit, native
+from cpubench.errors import UsageError
+
+FORMATS = click.Choice(["chrome", "otel"])  # --help loads nothing for them
+with_trace = click.option("--trace", type=FOLDER, metavar="FILE", help="Write a trace of all steps.")
+with_format = click.option("--trace-format", type=FORMATS, default="chrome", show_default=True, help="Of that trace.")
+
+
+@click.group()
+def command() -> None:
+    """Agent tasks: work made of real tools, where its time goes, and how many agents this host carries."""
+
+
+@command.command()
+@click.option("--profile", default="standard", show_default=True, metavar="NAME", help="quick or standard.")
+@click.option("--tasks", "names", multiple=True, metavar="T,..", help="Do these only: T1, or a full name.")
+@click.option("--agents", metavar="N,..", help="Numbers of agents of T4.  [default: the profile's]")
+@click.option("--think", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="SCALE",
+              help="Scale of the waits for a model in T4; 0: none.")  # fmt: skip
+@click.option("--tools", metavar="git,pip", help="Use these too: a variant of T1 and T4 of its own.")
+@click.option("--repeats", type=click.IntRange(1, 1000), help="Of tasks of one agent.  [default: the profile's]")
+@click.option("--window", metavar="TIME", help="Of many agents: 20s, 1m.  [default: the profile's]")
+@click.option("--workdir", type=FOLDER, help="Folder for the agents' files.  [default: the run folder]")
+@click.option("--out", type=FOLDER, help="Run folder.  [default: results/HOST-tasks-TIME]")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of orders and waits.  [default: drawn]")
+@with_trace
+@with_format
+@click.option("--strict", is_flag=True, help="Exit with 3 where a task failed.")
+@as_json
+def run(
+    profile: str, names: Sequence[str], agents: str | None, think: float, tools: str | None, repeats: int | None,
+    window: str | None, workdir: Path | None, out: Path | None, seed: int | None, trace: Path | None, trace_format: str,
+    strict: bool, json_: bool,
+) -> int:  # fmt: skip
+    """Do the tasks: one folder with every step that was done."""
+    native()
+    from cpubench.measure.draft import names_of
+    from cpubench.measure.profiles import nanoseconds
+    from cpubench.report.output import check_output
+    from cpubench.report.progress import writer
+    from cpubench.tasks.run import Options
+    from cpubench.tasks.run import run as run_tasks
+
+    if trace is not None:
+        check_output(trace, json_)
+    window_s = None if window is None else nanoseconds(window) / 1e9
+    options = Options(
+        profile, _tasks(names), _numbers(agents), think, names_of(tools) or (), workdir, out, seed, repeats, window_s
+    )
+    folder = run_tasks(options, writer(sys.stderr))
+    failed = _tell(folder, trace, trace_format, json_)
+    return 3 if strict and failed else 0
+
+
+@command.command()
+@click.argument("path", metavar="RUN", type=FOLDER)
+@with_trace
+@with_format
+@as_json
+def show(path: Path, trace: Path | None, trace_format: str, json_: bool) -> None:
+    """Compute the measures of a finished run of tasks anew, from its steps."""
+    _tell(path, trace, trace_format, json_)
+
+
+@command.command("list")
+@as_json
+def list_(json_: bool) -> None:
+    """The tasks, and what this host cannot do of them."""
+    import tempfile
+
+    from cpubench.report.page import console_of, pairs
+    from cpubench.tasks import catalogue, programs
+
+    with tempfile.TemporaryDirectory() as scratch:
+        found = programs.probe(Path(scratch))
+    every = [*catalogue.solo(), *catalogue.fleets([1])]
+    rows: list[dict[str, Any]] = [
+        {"task": one.task, "name": one.name, "version": one.version, "doc": catalogue.DOCS[one.task],
+         "here": found.reason(one)} for one in every
+    ]  # fmt: skip
+    if json_:
+        emit({"tasks": rows, "programs": found.stored, "missing": found.missing})
+        return
+    console = console_of(sys.stdout)
+    pairs(console, [(row["name"], row["doc"] + (f"; not here: {row['here']}" if row["here"] else "")) for row in rows])
+
+
+def _tasks(names: Sequence[str]) -> list[str] | None:
+    """Names as given: those with parameters hold commas."""
+    import re
+
+    found = [name.strip() for text in names for name in re.findall(r"[^,\[]+(?:\[[^\]]*\])?", text) if name.strip()]
+    return found if names else None
+
+
+def _numbers(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and 0 < int(part) <= 100_000 for part in parts):
+        raise UsageError("agents", f"{text!r} is no list of numbers such as 1,4,16", "--agents")
+    return [int(part) for part in parts]
+
+
+def _tell(path: Path, trace: Path | None, form: str, json_: bool) -> int:
+    """How many repeats failed, after printing the run; the trace is written too."""
+    from cpubench.analysis.tasks import tasks_document
+    from cpubench.results.load_tasks import load_tasks
+
+    loaded = load_tasks(path)
+    document = {"run": str(path), **tasks_document(loaded)}
+    if trace is not None:
+        from cpubench.report.output import check_output, write_output
+        from cpubench.report.traces import trace as trace_of
+
+        check_output(trace, json_)
+        write_output(trace, json.dumps(trace_of(loaded, form)) + "\n")
+    if json_:
+        emit(document)
+    else:
+        from cpubench.report.tasks import show_tasks
+
+        show_tasks(document, sys.stdout)
+    return len(document["failed"])

@@ -1,0 +1,76 @@
+"""Reading ``tasks.json``: everything is checked before anything is believed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from cpubench.errors import UsageError
+from cpubench.results.check import check_seal
+from cpubench.results.load import typed
+from cpubench.results.parse import located, parse, read, uncollected
+from cpubench.results.task_records import Repeat, TaskRow, TaskRun
+
+TICK_NS = 10_000_000  # of CPU time, that may be counted late
+
+
+def tasks_file(path: Path) -> Path:
+    """The ``tasks.json`` that ``path`` is, or that the folder ``path`` holds."""
+    return path / "tasks.json" if path.is_dir() else path
+
+
+def load_tasks(path: Path) -> TaskRun:
+    """The tasks of a folder or of a ``tasks.json``."""
+    file = tasks_file(path)
+    try:
+        with uncollected():
+            document = parse(read(file))
+            run = typed(document, "cpubench.tasks/1", TaskRun)
+            check_seal(document)
+            check_tasks(run)
+    except UsageError as fault:
+        raise located(file, fault) from None
+    return run
+
+
+def check_tasks(run: TaskRun) -> None:
+    """None if what the file says can be true."""
+    if not run.cpus or len(set(run.cpus)) != len(run.cpus):
+        raise UsageError("cpus", "must be CPUs, each once", "cpus")
+    names = [row.name for row in run.tasks]
+    if len(set(names)) != len(names):
+        raise UsageError("twice", "a task is there twice", "tasks")
+    for at, row in enumerate(run.tasks):
+        _check_row(row, f"tasks[{at}]", len(run.cpus))
+
+
+def _check_row(row: TaskRow, where: str, cpus: int) -> None:
+    if row.skipped is not None and row.repeats:
+        raise UsageError("skipped", "is skipped and has repeats", where)
+    indexes = [one.index for one in row.repeats]
+    if indexes != sorted(set(indexes)):
+        raise UsageError("repeats", "are not in order, or one is there twice", where)
+    for at, one in enumerate(row.repeats):
+        _check_repeat(row, one, f"{where}.repeats[{at}]", cpus)
+
+
+def _check_repeat(row: TaskRow, one: Repeat, where: str, cpus: int) -> None:
+    columns = msgspec.structs.asdict(one.spans)
+    if len({len(column) for column in columns.values()}) != 1:
+        raise UsageError("columns", "are not of one length", f"{where}.spans")
+    if not one.wall_ns or bool(one.window_ns) != (row.task == "T4"):
+        raise UsageError("window", "only T4 has one, and each repeat has a time", where)
+    spans = one.spans
+    for at, (step, agent) in enumerate(zip(spans.step, spans.agent, strict=True)):
+        if step >= len(row.steps) or agent >= row.agents:
+            raise UsageError("span", "is of a step or an agent that the task has not", f"{where}.spans[{at}]")
+        cpu_ns = 1000 * (spans.user_us[at] + spans.sys_us[at])
+        if not one.failures and cpu_ns > spans.wall_ns[at] * cpus + TICK_NS:
+            raise UsageError("cpu_time", "is more than its CPUs had", f"{where}.spans[{at}]")
+    if row.task != "T4" and not one.failures:
+        done = [step for step, background in zip(spans.step, spans.background, strict=True) if not background]
+        if done != list(range(len(row.steps))):
+            raise UsageError("steps", "are not those of the task, each once and in order", where)
+        if sum(wall for wall, back in zip(spans.wall_ns, spans.background, strict=True) if not back) > one.wall_ns:
+            raise UsageError("wall", "is less than the steps took", where)

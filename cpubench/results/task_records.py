@@ -1,0 +1,100 @@
+"""The records of ``tasks.json``: what each step of each agent took, and nothing that can be computed from it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from cpubench.results.records import Count, Divisor, Environment, Positive, Sha256
+
+
+class StepName(Struct, frozen=True, kw_only=True):
+    """A step of a task, as every agent of it does it."""
+
+    label: str
+    kind: str
+    phase: str
+    pythons: Count  # interpreters that it starts
+    shells: Count
+
+
+class Spans(Struct, frozen=True, kw_only=True):
+    """Columns, one entry a span; see ``cpubench.tasks.spans.Span`` for what each is."""
+
+    step: list[Count]
+    agent: list[Count]
+    start_ns: list[int]  # below 0 where it began before the window
+    wall_ns: list[Count]
+    user_us: list[Count]
+    sys_us: list[Count]
+    minor_faults: list[Count]
+    major_faults: list[Count]
+    voluntary: list[Count]
+    involuntary: list[Count]
+    peak_bytes: list[Count]
+    forks: list[Count | None]
+    read_bytes: list[Count | None]
+    written_bytes: list[Count | None]
+    around_ns: list[Count]
+    background: list[bool]
+
+
+class Pressure(Struct, frozen=True, kw_only=True):
+    """Time in the window in which some task of the host waited for it (/proc/pressure)."""
+
+    cpu_us: Count
+    memory_us: Count
+    io_us: Count
+
+
+class Repeat(Struct, frozen=True, kw_only=True):
+    """A task that was done once, or a window of many agents."""
+
+    index: Count
+    wall_ns: Count  # from before the first step to after the last, or of the window
+    window_ns: Count  # 0: the task was done once, from its first step to its last
+    harness_us: Count  # CPU time of the agents' own processes, and below of their tools
+    tools_us: Count
+    failures: list[str]
+    leftovers: list[str]
+    unknown: list[str]  # checks that this host does not allow
+    ready_ns: Count  # until all agents had come to their places
+    pressure: Pressure | None
+    memory_low_bytes: Count | None
+    environment: Environment
+    spans: Spans
+
+
+class TaskRow(Struct, frozen=True, kw_only=True):
+    name: str
+    task: str
+    params: list[str]
+    tools: list[str]
+    agents: Positive
+    version: Positive
+    skipped: str | None  # why nothing was measured
+    steps: list[StepName]
+    repeats: list[Repeat]
+
+
+class TaskRun(Struct, frozen=True, kw_only=True):
+    schema: Literal["cpubench.tasks/1"]
+    cpubench: str
+    suite: str
+    created_utc: str
+    profile: str
+    estimate: bool  # too few repeats for verdicts
+    seed: Count
+    think: float  # scale of the pauses for the model
+    cpus: list[Count]
+    divisor: Divisor
+    host: dict[str, Any]
+    programs: dict[str, dict[str, Any]]
+    missing: dict[str, str]
+    file_system: dict[str, Any]
+    inputs_sha256: Sha256
+    tasks: list[TaskRow]
+    stopped: Literal["done", "interrupted", "failed", "running"]
+    sha256: Sha256
+    notes: list[str] = field(default_factory=list)

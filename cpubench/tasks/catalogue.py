@@ -1,0 +1,77 @@
+"""Which tasks there are: names such as ``T1[verify-heavy,light]``, and what each needs of a host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cpubench.errors import UsageError
+from cpubench.tasks import bugfix, starts, toolmix
+from cpubench.tasks.steps import Place, Step
+
+DOCS = {
+    "T0": "empty shells and empty interpreters: the price of a start",
+    "T1": "a bug fix in a project of 400 files: environment, wheels, build, search, edits, 200 tests, clean-up",
+    "T2": "200 short calls of tools: database, transforms, files, scripts, settings, local HTTP",
+    "T4": "many agents at once, each at T1[verify-heavy,light] with pauses for the model",
+}
+VERSIONS = {"T0": starts.VERSION, "T1": bugfix.VERSION, "T2": toolmix.VERSION, "T4": bugfix.VERSION}
+FLEET = ("verify-heavy", "light")  # the T1 that each agent of T4 does
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task with its parameters; ``tools`` are optional programs that make it a variant of its own."""
+
+    task: str
+    params: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    agents: int = 1
+
+    @property
+    def name(self) -> str:
+        inside = ",".join((*self.params, *self.tools) if self.task != "T4" else (*self.tools, f"agents={self.agents}"))
+        return f"{self.task}[{inside}]" if inside else self.task
+
+    @property
+    def version(self) -> int:
+        return VERSIONS[self.task]
+
+    def steps(self, place: Place) -> list[Step]:
+        """What each agent of it does."""
+        if self.task == "T0":
+            return starts.steps(place)
+        if self.task == "T2":
+            return toolmix.steps(place, self.params[0])
+        return bugfix.steps(place, self.params[0], self.params[1], self.tools)
+
+    def variables(self) -> dict[str, str]:
+        """What the environment of its steps has beside."""
+        return bugfix.variables(self.params[1]) if self.task in ("T1", "T4") else {}
+
+    def pinned(self) -> str:
+        """The key of its outputs in ``pins.json``: regimes, channels and other tools do not change them."""
+        return f"T1 {self.params[0]}" if self.task in ("T1", "T4") else self.task
+
+
+def solo(tools: Sequence[str] = ()) -> list[Task]:
+    """The tasks of one agent."""
+    fixes = [Task("T1", (profile, regime), tuple(tools)) for profile in bugfix.PROFILES for regime in bugfix.REGIMES]
+    return [Task("T0"), *fixes, *(Task("T2", (channel,)) for channel in toolmix.CHANNELS)]
+
+
+def fleets(numbers: Sequence[int], tools: Sequence[str] = ()) -> list[Task]:
+    """T4 with so many agents."""
+    return [Task("T4", FLEET, tuple(tools), number) for number in numbers]
+
+
+def chosen(tasks: Sequence[Task], wanted: Sequence[str] | None) -> list[Task]:
+    """Those of the tasks that are wanted, by task (T1) or full name; T0 is always among them."""
+    if wanted is None:
+        return list(tasks)
+    known = {name for one in tasks for name in (one.task, one.name)}
+    unknown = [name for name in wanted if name not in known]
+    if unknown or not wanted:
+        what = f"there is no task {unknown[0]!r}" if unknown else "the list of tasks is empty"
+        raise UsageError("task", f"{what}; `cpubench tasks list` names them", "--tasks")
+    return [one for one in tasks if one.task == "T0" or one.task in wanted or one.name in wanted]

@@ -1,0 +1,91 @@
+"""Whether work was done and nothing is left of it: outputs, processes, mounts, control groups, files, CPU time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from cpubench.tasks.spans import Span
+from cpubench.tasks.steps import Step
+
+TICK_NS = 10_000_000  # times of other processes than the caller's may be this old
+
+
+def digest(output: bytes) -> str:
+    return hashlib.sha256(output).hexdigest()[:16]
+
+
+def fault(step: Step, status: int, output: bytes, pinned: str | None) -> str | None:
+    """Why the step failed, in one line; None where it did what it must."""
+    if status != step.status:
+        what = f"ended by signal {-status}" if status < 0 else f"ended with {status}"
+        return f"{step.label}: {what}, not {step.status}{_last_line(output)}"
+    if step.expect and not re.search(step.expect, output.decode("utf-8", "replace"), re.MULTILINE):
+        return f"{step.label}: the output has no {step.expect!r}{_last_line(output)}"
+    if step.fixed and pinned is not None and digest(output) != pinned:
+        return f"{step.label}: the output is not what it is on other hosts{_last_line(output)}"
+    return None
+
+
+def _last_line(output: bytes) -> str:
+    rows = output.decode("utf-8", "backslashreplace").strip().splitlines()
+    return f": {rows[-1][:200]}" if rows else ""
+
+
+def impossible(span: Span, label: str, cpus: int) -> str | None:
+    """Why the CPU time of a span cannot be; None where it can."""
+    cpu_ns = 1000 * (span.user_us + span.sys_us)
+    if cpu_ns <= span.wall_ns * cpus + TICK_NS:
+        return None
+    return f"{label}: {cpu_ns / 1e9:.3f} s of CPU time in {span.wall_ns / 1e9:.3f} s on {cpus} CPUs"
+
+
+def children() -> set[int] | None:
+    """Pids of the children of this process, dead ones too; None where the kernel does not list them."""
+    try:
+        return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+    except OSError:
+        return None
+
+
+def mounts() -> list[str]:
+    """Mount points of this namespace."""
+    try:
+        rows = Path("/proc/self/mountinfo").read_text(errors="backslashreplace").splitlines()
+    except OSError:
+        return []
+    return [row.split()[4] for row in rows]
+
+
+def groups() -> list[str]:
+    """Control groups below the own ones."""
+    try:
+        rows = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    found = []
+    for row in rows:
+        _, controllers, path = row.split(":", 2)
+        top = Path("/sys/fs/cgroup", controllers, path.strip("/")) if controllers else Path("/sys/fs/cgroup" + path)
+        if path != "/" and top.is_dir():
+            found += [str(one) for one in top.iterdir() if one.is_dir()]
+    return sorted(found)
+
+
+def files_left(root: str) -> list[str]:
+    """What an agent's folder still holds, apart from the folders that it began with."""
+    found = []
+    for part in ("work", "home", "tmp"):
+        found += [f"{part}/{name}" for name in sorted(os.listdir(f"{root}/{part}"))]
+    return found
+
+
+def grown(what: str, before: list[str], after: list[str]) -> list[str]:
+    """Sentences on what there is more of, counted by name."""
+    left = list(after)
+    for name in before:
+        if name in left:
+            left.remove(name)
+    return [f"{what} left behind: {name}" for name in left]

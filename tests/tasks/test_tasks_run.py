@@ -1,0 +1,275 @@
+"""Whole tasks with real tools, in short settings: through the command line, and what it leaves behind."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tasks_run import spec_of
+
+from cpubench.entry import main
+from cpubench.results.load_tasks import load_tasks
+from cpubench.tasks import bugfix, inputs, programs, toolmix
+from cpubench.tasks.catalogue import Task, chosen, fleets, solo
+from cpubench.tasks.steps import PHASES, Place
+
+CLI = [sys.executable, "-c", "import sys; from cpubench.entry import main; sys.exit(main())"]
+NOWHERE = Place("/i", "/r", "/py", "/cc", "/sh")
+
+
+@pytest.fixture
+def unlocked(monkeypatch):
+    """A host where nobody else measures."""
+    import contextlib
+
+    from cpubench.tasks import run
+
+    monkeypatch.setattr(run.place, "host_lock", contextlib.nullcontext)
+
+
+def agent_of(task, generated, tmp_path, prepare="", **other):
+    """What the agent's process tells of a task."""
+    spec = spec_of(task, generated, tmp_path, **other)
+    code = f"""
+import sys, json, os
+sys.path[:0] = {sys.path!r}
+from pathlib import Path
+from cpubench.tasks import agent
+os.setsid()
+{prepare}
+spec = json.loads(sys.argv[1])
+print(json.dumps(agent.work(spec, [], Path(sys.argv[2]), 0)))
+"""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(spec), str(scratch)], capture_output=True, text=True,
+                          timeout=120)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_bug_is_fixed_with_every_check(generated, tmp_path):
+    task = Task("T1", ("read-heavy", "light"))
+    found = agent_of(task, generated, tmp_path)
+    assert (found["failures"], found["leftovers"]) == ([], [])
+    assert found["spans"]["step"] == list(range(len(task.steps(NOWHERE))))
+    kinds = [step.kind for step in task.steps(NOWHERE)]
+    forks = dict(zip(kinds, found["spans"]["forks"], strict=True))
+    assert forks["test"] >= 8  # a shell, an interpreter and six shells of the tests
+    assert found["environment"]["before"]["t_ns"] < found["environment"]["after"]["t_ns"]
+
+
+def test_short_tools_answer_alike_as_processes_and_from_a_server(generated, tmp_path):
+    """Both are held to the same pinned outputs; the server's CPU time is all told, with its answers or beside them."""
+    found = agent_of(Task("T2", ("server",)), generated, tmp_path)
+    assert (found["failures"], found["leftovers"]) == ([], [])
+    assert found["spans"]["background"].count(True) == 2
+    fresh, served = (toolmix.steps(NOWHERE, channel) for channel in toolmix.CHANNELS)
+    calls = [step for step in served if step.action == "ask"]
+    assert [step.label for step in calls] == [step.label for step in fresh if step.label in {c.label for c in calls}]
+    assert len(calls) == 200
+    assert {step.label: step.kind for step in calls}.items() <= {step.label: step.kind for step in fresh}.items()
+
+
+def test_a_step_that_cannot_write_ends_the_task_as_failed(generated, tmp_path):
+    """As a full disk does it: no file may grow beyond a limit."""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))"
+    found = agent_of(Task("T1", ("read-heavy", "light")), generated, tmp_path, limit)
+    assert len(found["failures"]) == 1
+    assert found["failures"][0].startswith("copy.1: ended with 1, not 0: ")
+    assert len(found["spans"]["step"]) == 1
+
+
+def test_a_fixed_test_that_passes_too_early_is_a_failure(generated, tmp_path):
+    """The tests must fail before the fix: a project that has no bug is refused."""
+    whole = tmp_path / "inputs"
+    shutil.copytree(generated, whole)
+    module = whole / "repo" / "ledger" / "mod_07.py"
+    module.write_text(module.read_text().replace("value <= low", "value < low").replace("low + 1", "low"))
+    found = agent_of(Task("T1", ("read-heavy", "light")), whole, tmp_path, pins=None)
+    assert found["failures"][0].startswith("test.1: ended with 0, not 1")
+
+
+def test_many_agents_work_in_a_window_from_places_of_their_own(generated, tmp_path):
+    found = agent_of(fleets([2])[0], generated, tmp_path, window_ns=1_500_000_000)
+    assert found["failures"] == []
+    spans = found["spans"]
+    assert set(spans["agent"]) == {0, 1}
+    ends = [start + wall for start, wall in zip(spans["start_ns"], spans["wall_ns"], strict=True)]
+    assert all(0 <= end <= 1_500_000_000 + 50_000_000 for end in ends)
+    assert found["harness_us"] > 0
+    assert not list((tmp_path / "scratch").glob("agent-*/work/*/nothing"))
+
+
+def test_an_agent_that_cannot_come_to_its_place_ends_the_window(generated, tmp_path):
+    spec = spec_of(fleets([2])[0], generated, tmp_path, window_ns=10**9, python="/nowhere/python3", seed=3)
+    (tmp_path / "scratch").mkdir()
+    code = (
+        f"import sys, json; sys.path[:0] = {sys.path!r}\n"
+        + """
+from pathlib import Path
+from cpubench.tasks import crew
+from cpubench.tasks.catalogue import fleets
+try:
+    crew.work(json.loads(sys.argv[1]), fleets([2])[0], Path(sys.argv[2]))
+except OSError as error:
+    print(error.strerror)
+"""
+    )
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(spec), str(tmp_path / "scratch")],
+                          capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert "No such file" in done.stdout or "ended with" in done.stdout, done.stderr
+
+
+def test_the_command_measures_and_prints_and_leaves_nothing(tmp_path, capsys, unlocked):
+    out, trace = tmp_path / "run", tmp_path / "trace.json"
+    arguments = ["tasks", "run", "--profile", "quick", "--tasks", "T0", "--repeats", "2", "--out", str(out), "--json",
+                 "--seed", "5", "--trace", str(trace)]  # fmt: skip
+    assert main(arguments) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["tasks"][0]["tasks_per_hour"]["passes"] == 2
+    assert document["failed"] == []
+    assert sorted(path.name for path in out.iterdir()) == ["tasks.json"]
+    assert load_tasks(out).stopped == "done"
+    assert len([e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]) == 40
+
+
+def test_what_is_missing_is_a_row_with_its_reason(tmp_path, capsys, unlocked, monkeypatch):
+    real = programs.probe
+
+    def bare(scratch, path=programs.PATH, python=None):
+        found = real(scratch, path, python)
+        for name in ("cc", "venv", "sqlite3"):
+            found.paths.pop(name, None)
+            found.stored.pop(name, None)
+            found.missing[name] = f"there is no {name} here"
+        return found
+
+    monkeypatch.setattr(programs, "probe", bare)
+    assert main(["tasks", "run", "--profile", "quick", "--repeats", "1", "--out", str(tmp_path / "run"), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["tasks"]
+    assert {row["task"]: row["skipped"] for row in rows if row["task"][:2] in ("T1", "T4")} == {
+        row["task"]: "there is no venv here" for row in rows if row["task"][:2] in ("T1", "T4")
+    }
+    assert [row["skipped"] for row in rows if row["task"].startswith("T2")] == ["there is no sqlite3 here"] * 2
+    assert [row["tasks_per_hour"]["reason"] for row in rows if row["task"] == "T2[server]"] == [
+        "there is no sqlite3 here"
+    ]
+
+
+def test_a_path_without_programs_is_told(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sh").symlink_to("/bin/sh")
+    found = programs.probe(tmp_path, str(tmp_path / "bin"))
+    assert found.missing["cc"] == "no compiler: there is no cc along the path"
+    (tmp_path / "bin" / "cc").write_text("#!/bin/sh\necho 'stddef.h: no such file' >&2\nexit 1\n")
+    (tmp_path / "bin" / "cc").chmod(0o755)
+    assert "cannot make a shared library: stddef.h" in programs.probe(tmp_path, str(tmp_path / "bin")).missing["cc"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_leaves_no_scratch_and_no_process(tmp_path, number):
+    out = tmp_path / "run"
+    child = subprocess.Popen(
+        [*CLI, "tasks", "run", "--profile", "quick", "--tasks", "T0", "--repeats", "500", "--out", str(out)],
+        stderr=subprocess.PIPE, start_new_session=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    first = b""
+    try:
+        for line in child.stderr:
+            first = line
+            if b"T0, repeat 2" in line:
+                break
+        if b"busy" in first or b"another cpubench run" in first:
+            pytest.skip("another run is measuring on this host")
+        child.send_signal(number)
+        child.stderr.read()
+        assert child.wait(timeout=30) == (130 if number == signal.SIGINT else -9)
+    finally:
+        child.kill()
+        child.wait()
+        child.stderr.close()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and [path for path in out.iterdir() if path.name != "tasks.json"]:
+        time.sleep(0.05)
+    assert [path.name for path in out.iterdir()] == ["tasks.json"]
+    loaded = load_tasks(out)
+    assert loaded.stopped == ("interrupted" if number == signal.SIGINT else "running")
+    assert len(loaded.tasks[0].repeats) >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--tasks", "T9"], "there is no task 'T9'"),
+        (["--agents", "1,x"], "is no list of numbers"),
+        (["--agents", "0"], "is no list of numbers"),
+        (["--profile", "swift"], "'swift' is none of quick, standard"),
+        (["--tools", "conda"], "'conda' is none of git and pip"),
+        (["--window", "soon"], "is no duration"),
+        (["--json", "--trace", "-"], "stdout is for its document"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_is_made(tmp_path, capsys, unlocked, arguments, text):
+    assert main(["tasks", "run", "--out", str(tmp_path / "run"), *arguments]) == 2
+    assert text in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_each_step_has_a_known_phase_a_pin_where_it_is_fixed_and_a_label_of_its_own():
+    for task in [*solo(), *fleets([3])]:
+        steps, pins = task.steps(NOWHERE), inputs.outputs(task.pinned())
+        labels = [step.label for step in steps]
+        assert len(set(labels)) == len(labels)
+        assert {step.phase for step in steps} <= set(PHASES)
+        assert {step.label for step in steps if step.fixed} <= pins.keys()
+
+
+@pytest.mark.parametrize(
+    ("profile", "shares"),
+    [("verify-heavy", {"read": 22, "search": 25, "edit": 10, "verify": 30, "test": 10.5}),
+     ("read-heavy", {"read": 36, "search": 25, "edit": 15, "verify": 5, "test": 4})],
+)  # fmt: skip
+def test_profiles_have_the_shares_of_steps_that_traces_have(profile, shares):
+    """Of 2,920 trajectories; the full tests of the second are more, since one must fail and one must pass."""
+    names = {
+        "search": "search",
+        "read": "read",
+        "edit": "edit",
+        "snippet": "verify",
+        "target": "verify",
+        "test": "test",
+    }
+    kinds = [names[step.kind] for step in bugfix.steps(NOWHERE, profile, "light") if step.kind in names]
+    total = len(kinds) * 100 / sum(shares.values())
+    for name, share in shares.items():
+        assert abs(100 * kinds.count(name) / total - share) < 6, name
+
+
+def test_tasks_are_chosen_by_kind_and_by_name():
+    every = [*solo(), *fleets([1, 4])]
+    assert [one.name for one in chosen(every, ["T4[agents=4]", "T2"])] == [
+        "T0", "T2[process]", "T2[server]", "T4[agents=4]",
+    ]  # fmt: skip
+
+
+def test_git_and_pip_make_variants_with_names_of_their_own(generated, tmp_path):
+    task = Task("T1", ("read-heavy", "light"), ("git",))
+    assert task.name == "T1[read-heavy,light,git]"
+    if programs.probe(tmp_path).reason(task):
+        pytest.skip("no git here")
+    found = agent_of(task, generated, tmp_path)
+    assert (found["failures"], found["leftovers"]) == ([], [])
+
+
+def test_the_tasks_are_listed_with_what_is_missing_here(capsys):
+    assert main(["tasks", "list", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {row["task"] for row in document["tasks"]} == {"T0", "T1", "T2", "T4"}
+    assert main(["tasks", "list"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+    assert Path(document["programs"]["python3"]["path"]).is_file()
