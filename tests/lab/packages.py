@@ -34,12 +34,16 @@ def find(root: Path = Path("/"), unpacked: str | None = None, path: str | None =
     unpacked = os.environ.get(UNPACKED) if unpacked is None else unpacked
     qemu, make = (shutil.which(name, path=path) for name in ("qemu-system-x86_64", "make"))
     busybox = next((one for one in (root / "bin/busybox", root / "usr/bin/busybox") if one.is_file()), None)
-    missing = [name for name, found in (("qemu-system-x86_64", qemu), ("make", make), ("busybox", busybox)) if not found]
+    missing = [
+        name for name, found in (("qemu-system-x86_64", qemu), ("make", make), ("busybox", busybox)) if not found
+    ]
     if busybox is not None and _is_dynamic(busybox.read_bytes()):
         missing.append("a static busybox (busybox-static)")
     built = sorted((one.parent for one in root.glob("lib/modules/*/build") if (one / "Makefile").is_file()), key=_order)
     where = [root, *([Path(unpacked)] if unpacked else [])]
-    kernels = [(one.name, place) for one in built for place in where if (place / "boot" / f"vmlinuz-{one.name}").is_file()]
+    kernels = [
+        (one.name, place) for one in built for place in where if (place / "boot" / f"vmlinuz-{one.name}").is_file()
+    ]
     if not built:
         missing.append("kernel headers")
     elif not kernels:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Watts from a simple model. A socket draws idle_mw and shares out work_mw among its CPUs, each by how much of its
- * time it works: is neither idle nor held up. A limit holds CPUs up: on each a real-time thread takes the time in
- * which the CPU may not work, so that whatever runs there is slower.
+ * time it works: is neither idle nor held up. A limit holds CPUs up: on each a real-time thread takes time away, so
+ * that whatever runs there is slower. It keeps account: what a CPU worked too much in a moment when the thread came
+ * late is taken back afterwards, so that the mean is the limit.
  */
 #include <linux/cpu.h>
 #include <linux/cpufreq.h>
@@ -15,7 +16,8 @@
 #include "lab.h"
 
 #define PERIOD_US 10000
-#define MOST 900 /* per mille that a CPU is held up: the scheduler lets real-time threads have 950 */
+#define MOST_HELD_US (PERIOD_US * 9 / 10) /* the scheduler lets real-time threads have 95 % */
+#define MOST_DUE_US 1000000
 
 static uint idle_mw = 90000, work_mw = 240000;
 module_param(idle_mw, uint, 0444);
@@ -26,7 +28,7 @@ MODULE_PARM_DESC(obey, "whether limits do anything");
 
 struct holder {
 	struct task_struct *task;
-	int cpu, socket, held; /* per mille */
+	int cpu, socket;
 };
 
 static struct holder holders[NR_CPUS];
@@ -68,25 +70,26 @@ static int hold(void *data)
 {
 	struct holder *me = data;
 	u64 before_us, idle_before_us = get_cpu_idle_time(me->cpu, &before_us, 0);
+	s64 due_us = 0;
 
 	sched_set_fifo(current);
 	while (!kthread_should_stop()) {
-		u64 held_us = PERIOD_US * me->held / 1000, until = ktime_get_ns() + held_us * 1000;
-		u64 now_us, idle_us;
-		s64 passed, worked;
+		s64 held_us = min_t(s64, due_us, MOST_HELD_US);
+		u64 began_ns = ktime_get_ns(), now_us, idle_us;
+		s64 passed, worked, rest_us;
 
-		while (ktime_get_ns() < until)
+		while (ktime_get_ns() < began_ns + held_us * 1000)
 			cpu_relax();
-		usleep_range(PERIOD_US - held_us, PERIOD_US - held_us + 50);
+		held_us = (ktime_get_ns() - began_ns) / 1000;
+		rest_us = max_t(s64, PERIOD_US - held_us, PERIOD_US / 10);
+		usleep_range(rest_us, rest_us + 50);
 		idle_us = get_cpu_idle_time(me->cpu, &now_us, 0);
 		passed = now_us - before_us;
 		if (passed <= 0)
 			continue;
-		worked = clamp_t(s64, passed - (s64)(idle_us - idle_before_us) - (s64)held_us, 0, passed);
+		worked = clamp_t(s64, passed - (s64)(idle_us - idle_before_us) - held_us, 0, passed);
 		atomic64_add(worked * (work_mw / cpus_of[me->socket]), &work_nj[me->socket]);
-		/* An eighth of the way each time: where the load changes it gets there in a tenth of a second. */
-		me->held += ((int)div64_s64(worked * 1000, passed) - allowed(me->socket)) / 8;
-		me->held = clamp(me->held, 0, MOST);
+		due_us = clamp_t(s64, due_us + worked - passed * allowed(me->socket) / 1000, 0, MOST_DUE_US);
 		before_us = now_us;
 		idle_before_us = idle_us;
 	}
