@@ -65,13 +65,3 @@ def test_a_cap_below_idle_and_one_above_the_limit_are_refused_at_once():
     for level, why in (("100W", "below the idle power"), ("900W", "above the maximum of 350 W")):
         said = cpubench("power", "verify", "--cap", level, *SHORT)
         assert (said.code, why in said.err) == (2, True), said
-
-
-def test_a_capped_run_has_watts_at_each_level(tmp_path):
-    if "--cap " not in cpubench("run", "--help").out:
-        pytest.skip("this cpubench has no `run --cap` yet")
-    out = tmp_path / "run"
-    said = cpubench(
-        "run", "--cap", "400W", "--cap", "60%", "--profile", "quick", "--families", "switch", "--out", str(out)
-    )
-    assert said.code == 0, said.err

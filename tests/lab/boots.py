@@ -38,6 +38,7 @@ class Boot(NamedTuple):
 BOOTS = (
     Boot("limits"),
     Boot("watts"),
+    Boot("run"),
     Boot("kills"),
     Boot("again", after="kills"),
     Boot("topology", EIGHT, "Skylake-Server"),
