@@ -33,12 +33,13 @@ class Boot(NamedTuple):
     cpus: Sequence[str] = PAIR
     model: str = machine.BARE
     after: str = ""  # the boot whose files in /run/cpubench it finds
+    limit_s: float = 170
 
 
 BOOTS = (
     Boot("limits"),
     Boot("watts"),
-    Boot("run"),
+    Boot("run", limit_s=300),
     Boot("kills"),
     Boot("again", after="kills"),
     Boot("topology", EIGHT, "Skylake-Server"),
@@ -53,7 +54,7 @@ def run(boot: Boot, found: packages.Packages, made: Path, shared: Path) -> bool:
         ["mkdir", "-p", "/lab/cpubench", "/run/cpubench"], ["mount", "--bind", "/lab/cpubench", "/run/cpubench"],
         ["cd", str(TESTS.parent)], ["export", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1"], command,
     ]  # fmt: skip
-    ended = machine.run(found, made / "initramfs", shared, script, boot.cpus, boot.model)
+    ended = machine.run(found, made / "initramfs", shared, script, boot.cpus, boot.model, boot.limit_s)
     oops = re.search(r"^.*(Oops|BUG:|Call Trace).*$", ended.kernel, re.MULTILINE)
     good = ended.code == 0 and oops is None
     print(f"== boot {boot.name}: {'good' if good else 'BAD'}, {ended.seconds:.0f} s")
