@@ -95,6 +95,13 @@ def torture(session: nox.Session) -> None:
 
 
 @nox.session
+def lab(session: nox.Session) -> None:
+    """Meters and caps in virtual machines, whose kernel has power zones of ours; says what to install for that."""
+    session.install("-q", ".")
+    session.run("python", "tests/lab/boots.py", *session.posargs)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """How often the intervals of simulated runs hold the truth; writes docs/coverage.md, in four minutes."""
     session.install("-q", ".")

@@ -86,6 +86,8 @@ def own_folder(root: Path) -> Path:
         status = folder.lstat()
     except OSError as error:
         raise UsageError("journal", f"cannot be made: {error.strerror}; run as root", str(folder)) from None
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == 0 != os.geteuid():
+        raise UsageError("permission", "belongs to root, who has capped here before: run as root", str(folder))
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise UsageError("journal", "is no folder that only this user can write: remove it", str(folder))
     return folder

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -29,16 +30,27 @@ from cpubench.power.registers import Host
 WAYS = ("SIGKILL", "SIGTERM", "SIGINT", "both")
 PHASES = ("start", "set", "settle", "change", "restore")
 LIMIT_S = 2.0
+Write = Callable[[Path, str], None]
+
+
+def pause() -> None:
+    """Up to a millisecond, before and after each write, so that kills come between writes too."""
+    time.sleep(random.random() / 1000)
 
 
 def slow_write(path: Path, text: str) -> None:
-    """A register takes up to a millisecond, before and after, so that kills come between writes too."""
-    time.sleep(random.random() / 1000)
+    pause()
     trees.store(path, int(text))
-    time.sleep(random.random() / 1000)
+    pause()
 
 
-def capper(root: Path, seed: int) -> None:
+def prepare(root: Path) -> None:
+    """Two packages of which one is off."""
+    trees.xeon(root)
+    (root / trees.POWERCAP / "intel-rapl:a/enabled").write_text("0\n")
+
+
+def capper(root: Path, seed: int, write: Write) -> None:
     """Caps and gives back until it is killed; its phase and its guardian's pid are in files of the root."""
     random.seed(seed)
     phase = os.open(root / "phase", os.O_RDWR | os.O_CREAT)
@@ -48,7 +60,7 @@ def capper(root: Path, seed: int) -> None:
 
     while True:
         now("start")
-        with session.capping(Host(root, slow_write)) as open_:
+        with session.capping(Host(root, write)) as open_:
             now("set")
             session.apply(open_, 200_000_000)
             os.pwrite(phase, b"%9d" % open_.guardian.pid, 1)
@@ -59,7 +71,7 @@ def capper(root: Path, seed: int) -> None:
             now("restore")
 
 
-def start(root: Path, seed: int) -> int:
+def start(root: Path, seed: int, write: Write) -> int:
     """The pid of a capper in a session of its own, with the program's handlers."""
     pid = os.fork()
     if pid:
@@ -69,23 +81,25 @@ def start(root: Path, seed: int) -> int:
         os.setsid()
         for number in entry.STOPS:
             signal.signal(number, entry._interrupt)
-        capper(root, seed)
+        capper(root, seed, write)
     except KeyboardInterrupt:
         code = 130
     finally:
         os._exit(code)
 
 
-def kill(root: Path, way: str, seed: int) -> dict[str, object]:
-    """One capper, killed after a random time: where it was, and the seconds until everything was as before."""
-    trees.xeon(root)
-    (root / trees.POWERCAP / "intel-rapl:a/enabled").write_text("0\n")
+def kill(
+    root: Path, way: str, seed: int, prepare: Callable[[Path], None] = prepare, write: Write = slow_write,
+    within_s: float = 0.1, limit_s: float = LIMIT_S,
+) -> dict[str, object]:  # fmt: skip
+    """One capper, killed at a random time: where it was, and the seconds until everything was as before."""
+    prepare(root)
     (root / "phase").write_bytes(b"\0         ")
     before, rng = trees.limits(root), random.Random(seed)
-    pid = start(root, seed)
+    pid = start(root, seed, write)
     while not (root / "phase").read_bytes()[1:].strip():
         time.sleep(0.001)
-    time.sleep(rng.random() * 0.1)
+    time.sleep(rng.random() * within_s)
     at = (root / "phase").read_bytes()
     changed = trees.limits(root) != before
     began = time.monotonic()
@@ -99,10 +113,10 @@ def kill(root: Path, way: str, seed: int) -> dict[str, object]:
         os.waitpid(pid, 0)
         took = next_start(root)
     else:
-        took = seconds_until(lambda: trees.limits(root) == before and journal.load(root) is None, began)
+        took = seconds_until(lambda: trees.limits(root) == before and journal.load(root) is None, began, 2 * limit_s)
         os.waitpid(pid, 0)
     os.close(journal.lock(root))
-    good = trees.limits(root) == before and journal.load(root) is None and took < LIMIT_S
+    good = trees.limits(root) == before and journal.load(root) is None and took < limit_s
     return {"way": way, "phase": PHASES[at[0]], "changed": changed, "took_s": took, "good": good}
 
 
@@ -111,16 +125,16 @@ def next_start(root: Path) -> float:
     began = time.monotonic()
     with contextlib.redirect_stdout(io.StringIO()):
         code = entry.main(["power", "restore", "--root", str(root)])
-    return time.monotonic() - began if code == 0 else LIMIT_S
+    return time.monotonic() - began if code == 0 else float("inf")
 
 
-def seconds_until(done: object, began: float) -> float:
-    """The seconds since ``began`` when ``done()`` was first true; more than the limit where it never was."""
-    while time.monotonic() - began < 2 * LIMIT_S:
+def seconds_until(done: object, began: float, most_s: float) -> float:
+    """The seconds since ``began`` when ``done()`` was first true; ``most_s`` where it was not until then."""
+    while time.monotonic() - began < most_s:
         if done():  # type: ignore[operator]
             return time.monotonic() - began
         time.sleep(0.001)
-    return 2 * LIMIT_S
+    return most_s
 
 
 def main(kills: int) -> int:

@@ -400,8 +400,11 @@ def test_a_journal_that_may_not_be_looked_for_is_no_missing_one(xeon):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be another user")
-def test_another_user_than_root_is_told_so_and_changes_nothing(xeon):
+@pytest.mark.parametrize("capped_before", [False, True])
+def test_another_user_than_root_is_told_so_and_changes_nothing(xeon, capped_before):
     before = trees.limits(xeon)
+    if capped_before:  # by root, whose folder stays
+        journal.own_folder(xeon)
     pid = os.fork()
     if pid == 0:
         code = 1
