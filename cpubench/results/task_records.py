@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from cpubench.results.records import Count, Divisor, Environment, Positive, Sha256
+from cpubench.results.fields import Count
+from cpubench.results.records import Divisor, Environment, Positive, Sha256
 
 
 class StepName(Struct, frozen=True, kw_only=True):
