@@ -14,11 +14,11 @@ from cpubench.analysis.reference import BASE_CAP
 from cpubench.analysis.widths import headline_half_width
 from cpubench.bench.beside import check_export
 from cpubench.errors import UsageError
-from cpubench.host.cpulist import parse_cpulist
-from cpubench.host.facts import divisor
 from cpubench.measure.levels import check_times
 from cpubench.measure.profiles import PROFILES, SAMPLE_NS
-from cpubench.results.gather import run_files
+from cpubench.recheck_host import check_allowed, check_divisor, not_ours
+from cpubench.recheck_tasks import validated_tasks
+from cpubench.results.gather import run_files, task_files
 from cpubench.results.load import load_run, validate
 from cpubench.results.log import check_log
 from cpubench.results.parse import shown
@@ -34,10 +34,19 @@ def validated(path: Path, signers: Path | None = None) -> Json:
 
     Where there are ``signers``, each run must be signed by one of them.
     """
-    files = run_files(path)
-    if files in ([path], [path / "run.json"]):
+    tasks = task_files(path)
+    try:
+        files = [] if tasks == [path] else run_files(path)
+    except UsageError as fault:
+        if not tasks or fault.code not in ("not_a_run", "tasks"):
+            raise
+        files = []
+    if not tasks and files in ([path], [path / "run.json"]):
         return _validated(path, files[0], signers)
-    return {"valid": True, "runs": [_validated(file.parent, file, signers) for file in files]}
+    found = [_validated(file.parent, file, signers) for file in files]
+    found += [validated_tasks(file, signers) for file in tasks]
+    own = [*tasks, *(file.parent for file in tasks)]
+    return found[0] if len(found) == 1 and path in own else {"valid": True, "runs": found}
 
 
 def _validated(path: Path, file: Path, signers: Path | None) -> Json:
@@ -59,43 +68,16 @@ def check_host(_: Path, run: Run) -> list[str]:
     if "llc_bytes" in host and host["llc_bytes"] != plan.llc_bytes:
         text = f"is {shown(str(host['llc_bytes']), 20)}, in the plan {plan.llc_bytes}"
         raise UsageError("host", text, "host.llc_bytes")
-    _check_allowed(host, plan.cpus)
-    _check_divisor(run)
+    check_allowed(host, plan.cpus)
+    check_divisor(host, plan.cpus, plan.divisor, "plan.divisor")
     return ["the facts of the host beyond the plan: its id also hashes a machine-id, which is not stored"]
-
-
-def _check_allowed(host: Mapping[str, Any], cpus: list[int]) -> None:
-    told = host.get("cpus_allowed")
-    if not isinstance(told, str):
-        return
-    try:
-        allowed = set(parse_cpulist(told))
-    except ValueError:
-        raise UsageError("host", "is no list of CPUs", "host.cpus_allowed") from None
-    strange = sorted(set(cpus) - allowed)
-    if strange:
-        text = f"CPU {strange[0]} of the plan is not allowed on the host ({shown(told, 60)})"
-        raise UsageError("host", text, "host.cpus_allowed")
-
-
-def _check_divisor(run: Run) -> None:
-    """None if the rates are divided by what this host's facts say, where they tell its cores."""
-    listed, quota, cpus = run.host.get("cores"), run.host.get("quota_cpus"), set(run.plan.cpus)
-    cores = [core for core in listed if isinstance(core, list)] if isinstance(listed, list) else []
-    used = [core for core in cores if any(isinstance(cpu, int) and cpu in cpus for cpu in core)]
-    if not used or isinstance(quota, bool) or not isinstance(quota, int | float | None):
-        return
-    kind, n = divisor({"quota_cpus": quota, "virtual": run.host.get("virtual")}, len(used))
-    had = run.plan.divisor
-    if (kind, n) != (had.kind, had.n):
-        raise UsageError("divisor", f"is {had.n:g} {had.kind}; the host's facts say {n:g} {kind}", "plan.divisor")
 
 
 def check_profile(_: Path, run: Run) -> list[str]:
     """Nothing unchecked, but of another version; UsageError where a plan breaks the rules of its profile."""
     plan = run.plan
     if plan.cpubench != __version__:
-        return [f"the rules of the profile: {_other(plan.cpubench)}"]
+        return [f"the rules of the profile: {not_ours(plan.cpubench)}"]
     profile = PROFILES[plan.profile]
     rules = {name: getattr(profile, name) for name in ("samples", "min_passes", "max_passes", "target_ppm")}
     if plan.powered is not None and any(cap != BASE_CAP for cap in plan.caps):
@@ -113,7 +95,7 @@ def check_stop(file: Path, run: Run) -> list[str]:
     """What could not be computed anew; UsageError where the run is not as wide as it says, or did not stop there."""
     plan, stopped = run.plan, run.stopped
     if plan.cpubench != __version__:
-        return [f"the half-width and the stop: {_other(plan.cpubench)}"]
+        return [f"the half-width and the stop: {not_ours(plan.cpubench)}"]
     levels = {cap: blocks_at(run, cap) for cap in plan.caps}
     blocks, other = levels[plan.caps[0]], None
     if plan.side is not None:
@@ -163,7 +145,3 @@ def _other_blocks(file: Path, run: Run) -> list[Block] | None:
         raise UsageError("side", "the run beside it did not take turns with this one", "plan.side")
     # Both were computed from the sides in their order, whose ratio is as wide either way.
     return blocks_at(there, BASE_CAP)
-
-
-def _other(version: str) -> str:
-    return f"this is cpubench {__version__}, and the run was made by {shown(version, 20)}"

@@ -26,7 +26,8 @@ from cpubench.report.html.facts import facts, unknown
 from cpubench.report.html.page import SCHEMA, load_report, need_extra, page_of
 from cpubench.report.html.prices import load_prices, priced
 from cpubench.report.html.refusals import ALLOWED, refusals, status
-from cpubench.report.html.sidecar import DATA, write_data
+from cpubench.report.html.sidecar import DATA
+from cpubench.report.html.staged import data_beside
 from cpubench.report.output import check_output, write_output
 from cpubench.results.files import sealed
 from cpubench.results.gather import run_files
@@ -114,10 +115,10 @@ def make_report(
     else:
         document = load_report(data)
     page = page_of(document, paper)
-    write_output(output, page.html)
     folder = None if str(output) == "-" else output.with_suffix(".data")
-    if folder is not None and (data is None or data.parent.resolve() != folder.resolve()):
-        write_data(folder, document, page.sections)
+    anew = folder is not None and (data is None or data.parent.resolve() != folder.resolve())
+    with data_beside(folder if anew else None, document, page.sections):
+        write_output(output, page.html)
     return {
         "file": str(output), "data": None if folder is None else str(folder), "sha256": document["sha256"],
         "bytes": len(page.html.encode()), "status": document["status"],

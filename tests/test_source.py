@@ -1,5 +1,6 @@
 """Rules of the source tree: kernels without clock, allocation or Python, and a version for every change of work."""
 
+import ast
 import hashlib
 import json
 import re
@@ -70,6 +71,15 @@ def test_python_files_are_short():
         ROOT / "noxfile.py",
     ]
     assert {path.name: n for path in files if (n := len(path.read_text().splitlines())) > 250} == {}
+
+
+def test_programs_that_tests_start_end_with_the_test():
+    """One that a failed test drops warns when the collector finds it, which fails another test."""
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        tree = ast.parse(path.read_text())
+        held = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "Popen" in ast.unparse(node.func)]
+        assert [node.lineno for node in calls if id(node) not in held] == [], path
 
 
 def test_imports_point_down():

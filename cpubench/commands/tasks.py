@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,7 +59,10 @@ def run(
         profile, _tasks(names), _numbers(agents), think, names_of(tools) or (), workdir, out, seed, repeats, window_s
     )
     folder = run_tasks(options, writer(sys.stderr))
-    failed = _tell(folder, trace, trace_format, json_)
+    from cpubench.finish import naming  # numpy with it, once nothing is measured any more
+
+    with naming(folder):
+        failed = _tell(folder, trace, trace_format, json_)
     return 3 if strict and failed else 0
 
 
@@ -78,13 +80,12 @@ def show(path: Path, trace: Path | None, trace_format: str, json_: bool) -> None
 @as_json
 def list_(json_: bool) -> None:
     """The tasks, and what this host cannot do of them."""
-    import tempfile
-
     from cpubench.report.page import console_of, pairs
+    from cpubench.results.temporary import temporary
     from cpubench.tasks import catalogue, programs
 
-    with tempfile.TemporaryDirectory() as scratch:
-        found = programs.probe(Path(scratch))
+    with temporary() as scratch:
+        found = programs.probe(scratch)
     every = [*catalogue.solo(), *catalogue.fleets([1])]
     rows: list[dict[str, Any]] = [
         {"task": one.task, "name": one.name, "version": one.version, "doc": catalogue.DOCS[one.task],
@@ -122,11 +123,11 @@ def _tell(path: Path, trace: Path | None, form: str, json_: bool) -> int:
     loaded = load_tasks(path)
     document = {"run": str(path), **tasks_document(loaded)}
     if trace is not None:
-        from cpubench.report.output import check_output, write_output
+        from cpubench.report.output import as_text, check_output, write_output
         from cpubench.report.traces import trace as trace_of
 
         check_output(trace, json_)
-        write_output(trace, json.dumps(trace_of(loaded, form)) + "\n")
+        write_output(trace, as_text(trace_of(loaded, form)) + "\n")
     if json_:
         emit(document)
     else:

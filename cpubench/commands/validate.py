@@ -16,7 +16,7 @@ from cpubench.cli import FOLDER, as_json, emit
 @click.option("--signers", type=FOLDER, metavar="FILE", help="Who may have signed it, as ssh-keygen(1) lists them.")
 @as_json
 def command(path: Path, signers: Path | None, json_: bool) -> None:
-    """Check a run, or each of a folder: form, hashes, signature, and that all that it says agrees.
+    """Check a run, of kernels or tasks, or each of a folder: form, hashes, signature, that all that it says agrees.
 
     What can be is computed anew: sums, orders, half-width and stop of the run, and all in the files beside it.
     """
@@ -33,6 +33,11 @@ def command(path: Path, signers: Path | None, json_: bool) -> None:
 def _sentence(found: Mapping[str, Any]) -> str:
     from cpubench.results.parse import shown
 
+    if "tasks" in found:
+        what = f"{found['tasks']} tasks, {found['repeats']} repeats, {found['failed']} of them failed"
+        what += {"done": "", "running": "; it was killed before its end"}.get(found["stopped"], f"; {found['stopped']}")
+    else:
+        what = f"{found['passes']} passes, {found['variants']} variants"
     by = f", signed by {shown(found['signed_by'], 80)}" if found["signed_by"] else ""
-    text = f"{shown(found['file'], 200)}: valid: {found['passes']} passes, {found['variants']} variants{by}"
+    text = f"{shown(found['file'], 200)}: valid: {what}{by}"
     return "\n".join([text, *(f"  not checked: {shown(why, 200)}" for why in found["unchecked"])])

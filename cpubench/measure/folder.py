@@ -90,7 +90,8 @@ def discard(folder: Path, made: Sequence[Path]) -> None:
     """Removes a run of which nothing was measured: its files from a folder that was empty, and what was made for it."""
     sides = [folder / label for label in "ab"]
     for one in (*sides, folder):
-        for left in (one / "plan.json", one / "turns.json", one / "log.jsonl", *one.glob("block-*.json")):
+        ours = ("plan.json", "turns.json", "log.jsonl")
+        for left in (*(one / name for name in ours), *one.glob("block-*.json"), *one.glob(".*.tmp")):
             left.unlink(missing_ok=True)
     for one in (*sides, *made):
         with contextlib.suppress(OSError):  # not empty: somebody else's

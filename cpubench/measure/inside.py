@@ -40,7 +40,7 @@ def serve(arguments: list[str], work: Work) -> int:
         print(error, file=sys.stderr)
         return 1
     except (OSError, _native.PoolBroken) as error:
-        where = getattr(error, "filename", None) or "pool"
+        where = getattr(error, "filename", None) or ("pool" if isinstance(error, _native.PoolBroken) else "system call")
         print(f"{where}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
         return 1
     return 0

@@ -18,7 +18,7 @@ from cpubench.errors import UsageError
 from cpubench.measure import build
 from cpubench.measure.child import Installed
 from cpubench.results.load import load_block
-from cpubench.results.parse import shown
+from cpubench.results.parse import parse, read, shown
 from cpubench.results.records import Block, Plan
 from cpubench.results.records import Side as Label
 
@@ -101,9 +101,9 @@ def resumed_sides(folder: Path, load: Any) -> list[Side]:
     if not turns.exists():
         return at_levels(folder, load(folder / "plan.json"))
     try:
-        told = json.loads(turns.read_bytes())
+        told = parse(read(turns))
         prefix, settings = told["prefix"], {str(k): str(v) for k, v in told["settings"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (UsageError, KeyError, TypeError, AttributeError):
         raise UsageError("turns", "is not what run --ab wrote", str(turns)) from None
     plans = {label: load(folder / label / "plan.json") for label in "ab"}
     other, told = _installed(None if prefix is None else Path(prefix), settings)

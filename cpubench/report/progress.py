@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TextIO
 
 from cpubench.results.parse import shown
@@ -11,15 +12,19 @@ ENDS = {"interrupted": "interrupted", "failed": "given up"}  # the others are re
 
 
 def writer(out: TextIO) -> Callable[..., None]:
-    """A function that writes a line; on a terminal one that does not stay is overwritten by the next."""
+    """A function that writes a line; on a terminal one that does not stay is overwritten by the next.
+
+    Where it cannot be written (the terminal is gone, the disk of the log is full) the run goes on without it.
+    """
     moving = out.isatty()
 
     def line(text: str, stays: bool = True) -> None:
-        if moving:
-            out.write(f"\r\x1b[K{text}\n" if stays else f"\r\x1b[K{text[:79]}")
-        else:
-            out.write(text + "\n")
-        out.flush()
+        with suppress(OSError):
+            if moving:
+                out.write(f"\r\x1b[K{text}\n" if stays else f"\r\x1b[K{text[:79]}")
+            else:
+                out.write(text + "\n")
+            out.flush()
 
     return line
 

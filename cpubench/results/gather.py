@@ -1,12 +1,14 @@
-"""Which runs a path means: a run folder, a run.json, or a folder that holds run folders."""
+"""Which runs a path means: a run folder, a run.json, or a folder that holds run folders; likewise runs of tasks."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from cpubench.errors import UsageError
-from cpubench.results.load import run_file
+from cpubench.results.load import looking, run_file
 from cpubench.results.parse import located
+
+TASKS = "tasks.json"
 
 
 def run_files(path: Path) -> list[Path]:
@@ -15,13 +17,20 @@ def run_files(path: Path) -> list[Path]:
     A folder in it that holds a plan and no run is refused: half of what was measured must not be dropped in silence.
     """
     file = path / "run.json"
-    try:
+    with looking(path):
         own = file.exists() or (path / "plan.json").exists() or not path.is_dir()
         inside = [] if own else sorted(one for one in path.iterdir() if one.is_dir())
         runs = [one for one in inside if (one / "run.json").exists() or (one / "plan.json").exists()]
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise located(path, UsageError("unreadable", f"cannot be read: {reason}")) from None
     if not runs and inside:
         raise located(path, UsageError("not_a_run", "is no run folder and holds none: there is no run.json"))
     return [run_file(one) for one in runs or [path]]
+
+
+def task_files(path: Path) -> list[Path]:
+    """The ``tasks.json`` files of a path, in the order of their folders' names; none where it means none."""
+    with looking(path):
+        if not path.is_dir():
+            return [path] if path.name == TASKS else []
+        if (path / TASKS).exists() or (path / "run.json").exists() or (path / "plan.json").exists():
+            return [path / TASKS] if (path / TASKS).exists() else []
+        return sorted(one / TASKS for one in path.iterdir() if (one / TASKS).exists())

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cpubench.errors import UsageError
-from cpubench.results.parse import located, read, shown
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from cpubench.results.parse import located, shown
+from cpubench.results.toml import read_toml
 
 MOST = 1e12  # of anything: above is a slip
 MAX_ROWS = 64  # speed-ups and nodes
-SIZE = 1 << 20  # bytes of a file
 
 
 @dataclass(frozen=True)
@@ -63,11 +57,7 @@ class Inputs:
 def load_inputs(path: Path) -> Inputs:
     """The inputs of a file; UsageError says which key of it is not to be used."""
     try:
-        try:
-            raw = tomllib.loads(read(path, SIZE).decode())
-        except ValueError as error:  # of UTF-8, too
-            raise UsageError("inputs", f"is not TOML: {shown(str(error), 120)}") from None
-        return _inputs(raw)
+        return _inputs(read_toml(path, "inputs"))
     except UsageError as fault:
         raise located(path, fault) from None
 

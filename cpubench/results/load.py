@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 
 from cpubench.errors import UsageError
 from cpubench.results.check import check_block, check_cores, check_plan, check_run, check_seal
-from cpubench.results.parse import located, parse, read, shown, uncollected
+from cpubench.results.parse import MAX_BYTES, located, parse, read, shown, uncollected
 from cpubench.results.records import Block, Plan, Run
 from cpubench.results.recount import check_counts
 
@@ -19,6 +20,7 @@ T = TypeVar("T")
 Check = Callable[[Path, Run], None]  # raises UsageError where a file of the folder is not what the run says
 Judge = Callable[[Run], None]  # raises UsageError where the run holds what it may not
 Recheck = Callable[[Path, Run], list[str]]  # likewise with its file; what could not be checked, and why
+MOST_BLOCKS = 20_000  # files of a folder: ten times as many as any profile can measure
 AGAIN = "-again.json"  # ends the name of the second measurement of a block: it counts, the first is set aside
 
 
@@ -71,7 +73,7 @@ def load_blocks(folder: Path, plan: Plan | None = None) -> dict[str, Block]:
 
 def _load_all(folder: Path, plan: Plan | None = None) -> tuple[dict[str, Block], dict[str, Block]]:
     """The blocks that count, and those that were set aside because they were measured again."""
-    blocks = {file.name: load_block(file, plan) for file in sorted(folder.glob("block-*.json"))}
+    blocks = {file.name: load_block(file, plan) for file in _block_files(folder)}
     firsts = {name: f"{name.removesuffix(AGAIN)}.json" for name in blocks if name.endswith(AGAIN)}
     aside = {first: blocks[first] for name, first in firsts.items() if first in blocks
              if (blocks[first].index, blocks[first].cap) == (blocks[name].index, blocks[name].cap)}  # fmt: skip
@@ -83,6 +85,31 @@ def _load_all(folder: Path, plan: Plan | None = None) -> tuple[dict[str, Block],
             text = f"holds pass {block.index} at {block.cap}, as {first} does"
             raise located(folder / name, UsageError("twice", text))
     return dict(sorted(counting.items(), key=lambda item: (item[1].index, item[1].cap))), aside
+
+
+def _block_files(folder: Path) -> list[Path]:
+    """The block files of a folder by name, which together are no more than a run may be: each alone is bounded."""
+    with looking(folder):
+        files = sorted(folder.glob("block-*.json"))
+    total = 0
+    for file in files:
+        with contextlib.suppress(OSError):  # gone, or a link to nowhere: reading it says so
+            total += file.stat().st_size
+    if len(files) > MOST_BLOCKS or total > MAX_BYTES:
+        text = f"holds {len(files)} blocks of {total} bytes; at most {MOST_BLOCKS} of {MAX_BYTES} together are read"
+        raise located(folder, UsageError("too_large", text))
+    return files
+
+
+@contextmanager
+def looking(path: Path) -> Iterator[None]:
+    """Nothing; where the path may not even be looked at (no permission, a name that is too long, a NUL in it) that is
+    said of it."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise located(path, UsageError("unreadable", f"cannot be read: {reason}")) from None
 
 
 def validate(
@@ -120,16 +147,15 @@ def validate(
 
 def run_file(path: Path) -> Path:
     """The ``run.json`` that ``path`` is, or that the folder ``path`` holds."""
-    try:
-        folder = path.is_dir()
-    except (OSError, ValueError) as error:  # no permission, a name that is too long, a NUL in it
-        reason = getattr(error, "strerror", None) or str(error)
-        raise located(path, UsageError("unreadable", f"cannot be read: {reason}")) from None
-    if not folder:
-        return path
-    if (path / "run.json").exists():
+    with looking(path):
+        if not path.is_dir():
+            return path
+        there = {name for name in ("run.json", "plan.json", "tasks.json") if (path / name).exists()}
+    if "run.json" in there:
         return path / "run.json"
-    if (path / "plan.json").exists():
+    if "tasks.json" in there:
+        raise located(path, UsageError("tasks", "holds a run of tasks, which `cpubench tasks show` tells of"))
+    if "plan.json" in there:
         raise located(path, UsageError("unfinished", "holds a plan but no run.json: finish it with run --resume"))
     raise located(path, UsageError("not_a_run", "is no run folder: it holds no run.json"))
 

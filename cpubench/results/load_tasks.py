@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import strptime
 
 import msgspec
 
 from cpubench.errors import UsageError
 from cpubench.results.check import check_seal
-from cpubench.results.load import typed
-from cpubench.results.parse import located, parse, read, uncollected
+from cpubench.results.load import looking, reading, typed
+from cpubench.results.parse import check_depth, parse, read
 from cpubench.results.task_records import Repeat, TaskRow, TaskRun
 
+UTC = "%Y-%m-%dT%H:%M:%SZ"
 TICK_NS = 10_000_000  # of CPU time, that may be counted late
 
 
 def tasks_file(path: Path) -> Path:
     """The ``tasks.json`` that ``path`` is, or that the folder ``path`` holds."""
-    return path / "tasks.json" if path.is_dir() else path
+    with looking(path):
+        return path / "tasks.json" if path.is_dir() else path
 
 
 def load_tasks(path: Path) -> TaskRun:
     """The tasks of a folder or of a ``tasks.json``."""
     file = tasks_file(path)
-    try:
-        with uncollected():
-            document = parse(read(file))
-            run = typed(document, "cpubench.tasks/1", TaskRun)
-            check_seal(document)
-            check_tasks(run)
-    except UsageError as fault:
-        raise located(file, fault) from None
+    with reading(file):
+        document = parse(read(file))
+        run = typed(document, "cpubench.tasks/1", TaskRun)
+        check_seal(document)
+        del document
+        check_tasks(run)
     return run
 
 
 def check_tasks(run: TaskRun) -> None:
-    """None if what the file says can be true."""
+    """None if what the file says can be true, and can be printed."""
+    for name in ("host", "programs", "file_system"):
+        check_depth(getattr(run, name), name)
+    try:
+        strptime(run.created_utc, UTC)
+    except ValueError:
+        raise UsageError("created_utc", "is no time such as 2026-01-31T23:59:59Z", "created_utc") from None
     if not run.cpus or len(set(run.cpus)) != len(run.cpus):
         raise UsageError("cpus", "must be CPUs, each once", "cpus")
     names = [row.name for row in run.tasks]
@@ -46,6 +53,8 @@ def check_tasks(run: TaskRun) -> None:
 
 
 def _check_row(row: TaskRow, where: str, cpus: int) -> None:
+    if not row.steps and row.skipped is None:
+        raise UsageError("steps", "there are none", where)
     if row.skipped is not None and row.repeats:
         raise UsageError("skipped", "is skipped and has repeats", where)
     indexes = [one.index for one in row.repeats]

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from cpubench.errors import UsageError
 from cpubench.results.files import write_atomic
 from cpubench.results.parse import located, read, shown
+from cpubench.results.temporary import temporary
 
 NAMESPACE = "cpubench"  # a signature made for another purpose is none here
 MOST_BYTES = 1 << 16  # one of an RSA key of 16384 bits is 6 kB
@@ -49,8 +49,8 @@ def signer(file: Path, signers: Path) -> str:
     if not signature.exists():
         raise located(file, UsageError("unsigned", f"is not signed: there is no {shown(signature.name, 60)} beside it"))
     made = _read(signature, MOST_BYTES)
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "signature")  # of the bytes that were read, whatever becomes of the file
+    with temporary() as folder:
+        copy = folder / "signature"  # of the bytes that were read, whatever becomes of the file
         copy.write_bytes(made)
         found = _ask(["find-principals", "-s", str(copy), "-f", str(signers)], b"")
         for name in filter(None, found.stdout.decode(errors="replace").splitlines()):
@@ -72,8 +72,8 @@ def _signature(data: bytes, key: Path) -> bytes:
         if "passphrase" in why:
             why = "it needs a passphrase, and nobody is asked while measuring: add it to ssh-agent, and give this again"
         raise UsageError("key", f"cannot sign: {why}", str(key))
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "signature")
+    with temporary() as folder:
+        copy = folder / "signature"
         copy.write_bytes(done.stdout)
         checked = _ask(["check-novalidate", "-n", NAMESPACE, "-s", str(copy)], data)
     if checked.returncode:

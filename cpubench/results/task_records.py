@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from cpubench.results.fields import Count
 from cpubench.results.records import Divisor, Environment, Positive, Sha256
@@ -87,7 +87,7 @@ class TaskRun(Struct, frozen=True, kw_only=True):
     profile: str
     estimate: bool  # too few repeats for verdicts
     seed: Count
-    think: float  # scale of the pauses for the model
+    think: Annotated[float, Meta(ge=0)]  # scale of the pauses for the model
     cpus: list[Count]
     divisor: Divisor
     host: dict[str, Any]

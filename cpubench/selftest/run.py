@@ -20,6 +20,7 @@ from cpubench.measure.passes import State
 from cpubench.measure.runner import run
 from cpubench.results.load import load_run
 from cpubench.results.records import Run
+from cpubench.results.temporary import temporary
 from cpubench.selftest import contended, quota
 from cpubench.selftest.blocks import Settings, rounds_ns
 
@@ -33,7 +34,7 @@ FOLDER = "cpubench-selftest-"
 
 
 def selftest(budget_ns: int | None, out: Path | None, tell: Tell, settings: Settings | None = None) -> Json:
-    """The self-test's document. What it measured is kept in ``out``, or in no place. UsageError, before anything is
+    """The self-test's document. What it measured stays in ``out``, or in no place. UsageError, before anything is
     measured, where the time is too short."""
     how = settings or STANDARD
     parts = {"quota": quota.predicted_ns(how), "contended": contended.predicted_ns(how)}
@@ -54,9 +55,17 @@ def selftest(budget_ns: int | None, out: Path | None, tell: Tell, settings: Sett
         document |= {"sentence": sentence(document, minutes), "minutes": minutes}
         document["took_s"] = (time.monotonic_ns() - began_ns) / 1e9
         tell(f"took {document['took_s']:.0f} s")
-        if out is not None:
-            write_json(folder / "selftest.json", document)
     return document
+
+
+def keep(document: Json, out: Path) -> str | None:
+    """Nothing, after writing the document into the folder of its self-test; else why it is not there. It took minutes:
+    a disk that is full by then must not keep it from being shown."""
+    try:
+        write_json(out / "selftest.json", document)
+    except UsageError as fault:
+        return str(fault)
+    return None
 
 
 def _check_budget(budget_ns: int, need_ns: int) -> None:
@@ -94,11 +103,8 @@ def _folder(out: Path | None) -> Iterator[Path]:
         finally:
             discard(folder, made)  # where nothing was measured; folders that hold something stay
         return
-    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
-    try:
+    with temporary(f"{FOLDER}{os.getpid()}-") as folder:
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sweep() -> None:

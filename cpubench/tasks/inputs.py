@@ -55,12 +55,17 @@ def generate(folder: Path) -> str:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    found, wanted = manifest_hash(folder), str(json.loads(PINS.read_text())["inputs"])
+    found, wanted = manifest_hash(folder), pinned()
     if found != wanted:
         raise UsageError(
             "inputs", f"the generated inputs are not those of this suite ({found[:12]}, not {wanted[:12]})"
         )
     return found
+
+
+def pinned() -> str:
+    """The hash of the manifest of this suite's inputs."""
+    return str(json.loads(PINS.read_text())["inputs"])
 
 
 def outputs(key: str) -> dict[str, str]:

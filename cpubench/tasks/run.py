@@ -8,7 +8,8 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from cpubench.tasks.catalogue import Task
 from cpubench.tasks.steps import Place
 
 SUITE = "tasks-1"
+FILE = "tasks.json"
 AGENT_BYTES = 64 << 20  # that an agent of T4 and its tools may need at once; half of the memory is for them
 REPEAT_S = 60.0  # of all tasks of one agent, on two CPUs of a virtual machine: until the first one says better
 READY_AGENT_S = 0.7  # CPU time until an agent stands at its place
@@ -79,17 +81,33 @@ def run(options: Options, tell: Tell) -> Path:
         tasks = _planned(options, len(cores), tools)
         workdir = options.workdir and place.check_workdir(options.workdir)
         folder, made = place.new_folder(options.out, _slug(facts["hostname"], options.out))
-        scratch = Path(tempfile.mkdtemp(prefix=".scratch-", dir=workdir or folder))
-        keeper = guard(scratch)
         try:
-            document = _document(options, facts, cores, tasks, tools, scratch)
-            _measure(options, document, tasks, folder, scratch, tell)
+            with _scratch(workdir or folder) as scratch:
+                document = _document(options, facts, cores, tasks, tools, scratch)
+                _measure(options, document, tasks, folder, scratch, tell)
             return folder
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-            os.kill(keeper, signal.SIGKILL)
-            os.waitpid(keeper, 0)
-            place.discard(folder, [] if (folder / "tasks.json").exists() else made)
+            place.discard(folder, [] if (folder / FILE).exists() else made)
+
+
+@contextmanager
+def _scratch(parent: Path) -> Iterator[Path]:
+    """A folder for the files of agents that is gone afterwards, however this process ends."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".scratch-", dir=parent))
+        try:
+            keeper = guard(folder)
+        except OSError:
+            folder.rmdir()
+            raise
+    except OSError as error:
+        raise UsageError("workdir", f"cannot hold a scratch folder: {error.strerror}", str(parent)) from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.kill(keeper, signal.SIGKILL)
+        os.waitpid(keeper, 0)
 
 
 def _slug(hostname: str | None, out: Path | None) -> str | None:
@@ -112,9 +130,14 @@ def _document(
     options: Options, facts: Json, cores: Sequence[Any], tasks: Sequence[Task], tools: tuple[str, ...], scratch: Path
 ) -> Json:
     """The document without repeats: rows with their steps, or with the reason why there will be none."""
-    found = programs.probe(scratch)
-    (scratch / "inputs").mkdir()
-    digest = inputs.generate(scratch / "inputs")
+    try:
+        found = programs.probe(scratch)
+        (scratch / "inputs").mkdir()
+        digest = inputs.generate(scratch / "inputs")
+    except OSError as error:
+        raise UsageError(
+            "prepare", f"the tasks cannot be prepared: {error.strerror}", str(error.filename or "")
+        ) from None
     kind, n = divisor(facts, len(cores))
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
     where = Place("", "", found.paths["python3"], found.paths.get("cc", ""), found.paths["sh"])
@@ -149,7 +172,7 @@ def _too_many(task: Task, facts: Json) -> str | None:
 
 
 def _measure(options: Options, document: Json, tasks: Sequence[Task], folder: Path, scratch: Path, tell: Tell) -> None:
-    """Does all repeats, and writes the document after each; UsageError where it was interrupted."""
+    """Does all repeats, and writes the document after each; UsageError where it was interrupted or cannot go on."""
     profile = PROFILES[options.profile]
     rows = {row["name"]: row for row in document["tasks"]}
     todo = [task for task in tasks if rows[task.name]["skipped"] is None]
@@ -165,7 +188,7 @@ def _measure(options: Options, document: Json, tasks: Sequence[Task], folder: Pa
     share = len(single) / len(catalogue.solo())
     tell(f"{len(single)} tasks of one agent {repeats} times, then {len(order) - repeats * len(single)} windows of many:"
          f" about {(REPEAT_S * share * repeats + fleets_s) / 60:.1f} min")  # fmt: skip
-    began_ns = time.monotonic_ns()
+    began_ns, kept = time.monotonic_ns(), 0
     try:
         for at, (index, task) in enumerate(order):
             took_s = (time.monotonic_ns() - began_ns) / 1e9
@@ -174,16 +197,28 @@ def _measure(options: Options, document: Json, tasks: Sequence[Task], folder: Pa
             rows[task.name]["repeats"].append(one)
             for text in (*one["failures"], *one["leftovers"]):
                 tell(f"{task.name}, repeat {index + 1} FAILED: {text}")
-            place.write_json(folder / "tasks.json", sealed(document))
+            kept = _save(document, folder)
         document["stopped"] = "done"
-    except KeyboardInterrupt:
-        document["stopped"] = "interrupted"
-        kept = sum(len(row["repeats"]) for row in rows.values())
-        raise UsageError("interrupted", f"interrupted; {kept} repeats are kept", str(folder)) from None
-    finally:
-        if any(row["repeats"] for row in rows.values()):
-            document["stopped"] = "failed" if document["stopped"] == "running" else document["stopped"]
-            place.write_json(folder / "tasks.json", sealed(document))
+        _save(document, folder)
+    except (KeyboardInterrupt, UsageError) as error:
+        document["stopped"] = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        if kept and not (folder / FILE).exists():
+            text = f"is gone (removed, renamed or unmounted), and with it {kept} repeats"
+            raise UsageError("vanished", text, str(folder)) from None
+        with suppress(UsageError):  # a full disk: what was written last stays
+            kept = _save(document, folder)
+        what = f"{kept} repeats are kept in {folder}" if kept else "nothing was measured"
+        if isinstance(error, UsageError):
+            raise UsageError(error.code, f"{error.text}; {what}", error.where) from None
+        raise UsageError("interrupted", f"interrupted; {what}") from None
+
+
+def _save(document: Json, folder: Path) -> int:
+    """How many repeats the file now holds; without any there is none."""
+    count = sum(len(row["repeats"]) for row in document["tasks"])
+    if count:
+        place.write_json(folder / FILE, sealed(document))
+    return count
 
 
 def _repeat(options: Options, document: Json, task: Task, index: int, scratch: Path, window_s: float) -> Json:
@@ -202,9 +237,10 @@ def _repeat(options: Options, document: Json, task: Task, index: int, scratch: P
         found: Json = msgspec.json.decode(out.read_bytes())
         del found["outputs"]
         return {"index": index, **found}
-    except UsageError as error:
+    except (UsageError, OSError) as error:
+        text = error.text if isinstance(error, UsageError) else f"{out.name}: {error.strerror}"
         return {
-            "index": index, "wall_ns": time.monotonic_ns() - began_ns, "failures": [error.text], "leftovers": [],
+            "index": index, "wall_ns": time.monotonic_ns() - began_ns, "failures": [text], "leftovers": [],
             "window_ns": round(window_s * 1e9) if task.task == "T4" else 0, "harness_us": 0, "tools_us": 0,
             "unknown": [], "ready_ns": 0, "pressure": None, "memory_low_bytes": None, "environment": {},
             "spans": spans.columns([]),

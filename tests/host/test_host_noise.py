@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from host import trees
+from started import started
 
 from cpubench.host import noise, others
 from cpubench.host.noise import environment, snapshot
@@ -232,12 +233,9 @@ def test_processes_that_end_meanwhile_are_looked_for_again_and_then_doubted(tmp_
 @contextmanager
 def leader() -> Iterator[subprocess.Popen[str]]:
     """A session that does nothing."""
-    one = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True, start_new_session=True)
-    try:
+    command = [sys.executable, "-c", "input()"]
+    with started(command, stdin=subprocess.PIPE, text=True, start_new_session=True) as one:
         yield one
-    finally:
-        one.kill()
-        one.communicate()
 
 
 BURN = "import time\nwhile time.process_time() < 0.4: pass"

@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ import msgspec
 import pytest
 from blocks import WORK, plan_of, run_block, variant
 from pools import CPUS, KERNELS, children, lived, param
+from started import started
 
 from cpubench import _native
 from cpubench.analysis.flags import Flag, block_flags, sample_flags
@@ -227,12 +227,13 @@ def test_a_killed_block_leaves_no_process_and_no_file(tmp_path, number):
     scratch, others = tmp_path / "scratch", set(Path("/dev/shm").glob("cpubench-*"))
     scratch.mkdir()
     arguments = [str(plan_file), "0", "as-is", str(tmp_path / "b.json"), str(scratch), "0", str(os.getpid())]
-    block = subprocess.Popen([sys.executable, "-I", "-m", "cpubench.measure.block", *arguments], start_new_session=True)
-    pids = wait_for(lambda: [pid for pid in below(block.pid) if "cpubench-copy" in name_of(pid)])
-    time.sleep(0.3)
-    pids = below(block.pid)
-    block.send_signal(number)
-    block.wait(timeout=10)
+    command = [sys.executable, "-I", "-m", "cpubench.measure.block", *arguments]
+    with started(command, start_new_session=True) as block:
+        pids = wait_for(lambda: [pid for pid in below(block.pid) if "cpubench-copy" in name_of(pid)])
+        time.sleep(0.3)
+        pids = below(block.pid)
+        block.send_signal(number)
+        block.wait(timeout=10)
     wait_for(lambda: not any(lived(pid) for pid in pids) and not scratch.exists())
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
     assert set(Path("/dev/shm").glob("cpubench-*")) <= others
@@ -289,13 +290,9 @@ def test_a_block_starts_within_its_limit_and_measures_most_of_the_time(tmp_path)
 def test_a_block_beside_a_busy_process_is_contended(tmp_path):
     """Of somebody else, on the CPU of its copy; the block, its copies and its guard are nobody else."""
     plan = plan_of([variant(*WORK, ops=50_000), variant("file_create", "", ops=500)], samples=8)
-    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
-    try:
+    with started([sys.executable, "-c", "while True: pass"], start_new_session=True) as busy:
         os.sched_setaffinity(busy.pid, {CPUS[-1]})
         block = run_block(tmp_path, plan)
-    finally:
-        busy.kill()
-        busy.wait()
     assert Flag.CONTENDED in block_flags(plan, block)
     assert sum(sample_flags(plan.variants[0], block.cells[0]).values()) > 0
     before, after = block.environment.before, block.environment.after

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from pools import CPUS, lived
+from started import started
 
 from cpubench.analysis.twins import CONTROL
 from cpubench.results.load import load_run
@@ -151,13 +152,12 @@ def test_resuming_elsewhere_is_refused(run, tmp_path, field, value, text):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_saves_what_was_measured_and_leaves_no_process(tmp_path, number):
     out = tmp_path / "r"
-    process = subprocess.Popen(
-        [*COMMAND, *SHORT, "--budget", "60s", "--out", out], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    wait_for(lambda: (out / "block-001-as-is.json").exists())
-    pids = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
-    process.send_signal(number)
-    _, complaint = process.communicate(timeout=20)
+    command = [*COMMAND, *SHORT, "--budget", "60s", "--out", out]
+    with started(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: (out / "block-001-as-is.json").exists())
+        pids = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+        process.send_signal(number)
+        _, complaint = process.communicate(timeout=20)
     assert process.returncode == 130
     assert complaint.splitlines()[-1].endswith(f"kept; go on with `cpubench run --resume {out}`")
     assert not [pid for pid in pids if lived(pid)]
@@ -170,7 +170,7 @@ def test_a_signal_that_was_ignored_at_the_start_stays_ignored(tmp_path):
     """As nohup does with SIGHUP: the terminal may go, the run may not. SIGTERM still ends it."""
     out = tmp_path / "r"
     command = ["nohup", *COMMAND, *SHORT, "--budget", "60s", "--out", str(out)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+    with started(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
         wait_for(lambda: (out / "plan.json").exists())
         process.send_signal(signal.SIGHUP)
         passes = len(list(out.glob("block-???-as-is.json")))  # not those that were measured again
@@ -184,7 +184,7 @@ def test_a_signal_that_was_ignored_at_the_start_stays_ignored(tmp_path):
 def test_a_killed_run_leaves_no_process_and_can_be_resumed(tmp_path):
     out = tmp_path / "r"
     command = [*COMMAND, *SHORT, "--budget", "9s", "--out", out]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+    with started(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         wait_for(lambda: (out / "block-002-as-is.json").exists())
         time.sleep(0.15)
         pids = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]

@@ -11,14 +11,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from pools import lived
+from started import started
 
 from cpubench.analysis.cells import measured
+from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.host.quota import NAME, parents
 from cpubench.results.load import load_run
@@ -38,9 +41,9 @@ sys.exit(main(["selftest", *sys.argv[1:]]))
 QUICK = "rounds=3, passes=8, most_passes=10, pairs=2, samples=10, settle_ns=200_000_000, length_ns=1_000_000_000, contended_pairs=1, contended_samples=20"  # noqa: E501
 
 
-def start(*arguments: object, settings: str = QUICK) -> subprocess.Popen[str]:
+def start(*arguments: object, settings: str = QUICK) -> AbstractContextManager[subprocess.Popen[str]]:
     command = [sys.executable, "-I", "-c", SHORT.format(settings=settings), *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def leftovers() -> list[Path]:
@@ -118,7 +121,7 @@ def test_a_competitor_on_the_same_cpu_is_seen(short: tuple[Json, str, Path]) -> 
     assert found["slower_percent"] > 30  # about 100
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_in_the_middle_leaves_nothing(number: signal.Signals) -> None:
     """In the middle is under the quota; where none can be set, beside the competitor."""
     before, few = leftovers(), QUICK.replace("rounds=3", "rounds=1").replace("most_passes=10", "most_passes=8")
@@ -154,6 +157,19 @@ def test_a_temporary_folder_of_a_killed_one_is_swept(tmp_path: Path, monkeypatch
     (tmp_path / "somebody").mkdir()
     selftests._sweep()
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{selftests.FOLDER}{os.getpid()}-x", "somebody"]
+
+
+def test_a_disk_that_is_full_by_then_does_not_keep_the_document_from_being_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = {"floor_percent": 1.0}
+    monkeypatch.setattr(selftests, "selftest", lambda *_: document)
+    assert main(["selftest", "--json", "--out", str(tmp_path / "gone")]) == 2
+    told = capsys.readouterr()
+    assert json.loads(told.out) == document
+    assert told.err == f"cpubench: {tmp_path}/gone/selftest.json: cannot be written: No such file or directory\n"
+    assert main(["selftest", "--json", "--out", str(tmp_path)]) == 0
+    assert json.loads((tmp_path / "selftest.json").read_text()) == document
 
 
 def test_a_budget_that_is_too_short_is_refused_before_anything_is_measured(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from started import started as running
 from tasks_run import desk_at
 
 from cpubench.tasks import verify
@@ -151,16 +152,15 @@ desk.do(table, 0, step("sleep 301; exit 0"))
 """
     )
     code = f"import sys; sys.path[:0] = {sys.path!r}\n" + body
-    child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "agent")], stdout=subprocess.PIPE,
-                             start_new_session=True)  # fmt: skip
-    assert child.stdout.readline() == b"begun\n"
-    time.sleep(0.2)
-    child.send_signal(number)
-    assert child.wait(timeout=20) == 7
+    command = [sys.executable, "-c", code, tmp_path / "agent"]
+    with running(command, stdout=subprocess.PIPE, start_new_session=True) as child:
+        assert child.stdout.readline() == b"begun\n"
+        time.sleep(0.2)
+        child.send_signal(number)
+        assert child.wait(timeout=20) == 7
     with pytest.raises(ProcessLookupError):  # its group and that of the step are in its session
         os.killpg(child.pid, 0)
     assert not [pid for pid in os.listdir("/proc") if pid.isdecimal() and session(pid) == child.pid]
-    child.stdout.close()
 
 
 def session(pid):

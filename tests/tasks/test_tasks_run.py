@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from started import started
 from tasks_run import spec_of
 
 from cpubench.entry import main
+from cpubench.recheck import validated
 from cpubench.results.load_tasks import load_tasks
 from cpubench.tasks import bugfix, inputs, programs, toolmix
 from cpubench.tasks.catalogue import Task, chosen, fleets, solo
@@ -171,35 +173,32 @@ def test_a_path_without_programs_is_told(tmp_path):
     assert "cannot make a shared library: stddef.h" in programs.probe(tmp_path, str(tmp_path / "bin")).missing["cc"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_run_that_is_stopped_leaves_no_scratch_and_no_process(tmp_path, number):
     out = tmp_path / "run"
-    child = subprocess.Popen(
-        [*CLI, "tasks", "run", "--profile", "quick", "--tasks", "T0", "--repeats", "500", "--out", str(out)],
-        stderr=subprocess.PIPE, start_new_session=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    first = b""
-    try:
+    command = [*CLI, "tasks", "run", "--profile", "quick", "--tasks", "T0", "--repeats", "500", "--out", out]
+    first = last = b""
+    with started(command, stderr=subprocess.PIPE, start_new_session=True, stdout=subprocess.DEVNULL) as child:
         for line in child.stderr:
             first = line
             if b"T0, repeat 2" in line:
                 break
-        if b"busy" in first or b"another cpubench run" in first:
+        if b"another cpubench run" in first:
             pytest.skip("another run is measuring on this host")
         child.send_signal(number)
-        child.stderr.read()
-        assert child.wait(timeout=30) == (130 if number == signal.SIGINT else -9)
-    finally:
-        child.kill()
-        child.wait()
-        child.stderr.close()
+        *_, last = child.stderr.read().splitlines() or [b""]
+        assert child.wait(timeout=30) == (-9 if number == signal.SIGKILL else 130)
     end = time.monotonic() + 20
     while time.monotonic() < end and [path for path in out.iterdir() if path.name != "tasks.json"]:
         time.sleep(0.05)
     assert [path.name for path in out.iterdir()] == ["tasks.json"]
     loaded = load_tasks(out)
-    assert loaded.stopped == ("interrupted" if number == signal.SIGINT else "running")
-    assert len(loaded.tasks[0].repeats) >= 1
+    assert loaded.stopped == ("running" if number == signal.SIGKILL else "interrupted")
+    kept = len(loaded.tasks[0].repeats)
+    assert kept >= 1
+    if number != signal.SIGKILL:
+        assert last.decode() == f"cpubench: interrupted; {kept} repeats are kept in {out}"
+    assert validated(out)["stopped"] == loaded.stopped
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from cpubench.errors import UsageError
-from cpubench.results.parse import located, read, shown
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from cpubench.results.parse import located, shown
+from cpubench.results.toml import read_toml
 
 Json = dict[str, Any]
 MAX_DAYS = 90  # between a price and the newest run
@@ -26,21 +21,13 @@ EXAMPLE = 'date = 2026-11-30, currency = "EUR", [candidate."HOST"] with once = {
 def load_prices(path: Path) -> Json:
     """``{"candidates": {name: {"date", "currency", "months", "once": {item: amount}, "monthly": {..}}}}``."""
     try:
-        table = _table(read(path))
+        table = read_toml(path, "prices")
         named = table.pop("candidate", None)
         if not isinstance(named, dict) or not named:
             raise UsageError("prices", f"names no candidate; a file has {EXAMPLE}")
         return {"candidates": {name: _candidate(name, table, own) for name, own in named.items()}}
     except UsageError as fault:
         raise located(path, fault) from None
-
-
-def _table(raw: bytes) -> Json:
-    try:
-        table: Json = tomllib.loads(raw.decode())
-        return table
-    except ValueError as error:  # of UTF-8, too
-        raise UsageError("prices", f"is not TOML: {shown(str(error), 120)}") from None
 
 
 def _candidate(name: str, common: Mapping[str, Any], own: Any) -> Json:
