@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hosts.surroundings import after, may_unshare
 from made import made_run, made_variants
 from made_reports import put
 
@@ -55,3 +58,22 @@ def test_without_the_extra_nothing_is_said(
     monkeypatch.setattr(page, "find_spec", lambda name: None)
     assert finish.leave_report(put(tmp_path / "run", made_run(8))) is None
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(not may_unshare(), reason="needs root to mount a small file system")
+@pytest.mark.parametrize("room", ["size=16k", "size=300k", "nr_inodes=12"])
+def test_a_full_disk_leaves_no_half_of_a_report(tmp_path: Path, room: str) -> None:
+    """The page, or one of the files of its data, does not fit; an older report stays as it was."""
+    reference, disk = load_reference(), tmp_path / "disk"
+    disk.mkdir()
+    run = put(tmp_path / "run", made_run(8, suite=reference["suite"], variants=variants_of(reference)))
+    command = [sys.executable, "-I", "-m", "cpubench", "report", str(run), "-o", str(disk / "r.html")]
+    script = 'mkdir "$0/r.data"; echo {} > "$0/r.data/report.json"; echo old > "$0/r.html"; "$@"; echo $?; ' \
+             'cd "$0"; ls -A . r.data; cat r.html'  # fmt: skip
+    mount = after(f"mount -t tmpfs -o {room} none '{disk}'")
+    done = subprocess.run(
+        [*mount, "sh", "-c", script, str(disk), *command], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["2", ".:", "r.data", "r.html", "r.data:", "report.json", "old"], done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "cannot be written: No space left on device" in line
