@@ -5,9 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
+from pools import lived
 from power import limit_trees as trees
+from started import started
 
 from cpubench.entry import main
 from cpubench.power import journal
@@ -81,6 +85,27 @@ def test_a_cap_for_a_program_ends_with_the_command_itself(xeon, number):
     os.close(journal.lock(xeon, 20))  # which the guardian holds until it has given back
     assert child.returncode == (-9 if number == signal.SIGKILL else 130)
     assert (during != before, trees.limits(xeon)) == (True, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_a_cap_that_is_being_verified_ends_with_the_command_and_so_does_the_load(xeon, number):
+    before, seen = trees.limits(xeon), set()
+    command = [sys.executable, "-I", "-m", "cpubench", "power", "verify", "--root", xeon, "--cap", "500W",
+               "--seconds", "0.2", "--settle", "2"]  # fmt: skip
+    with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+        end = time.monotonic() + 60
+        while trees.limits(xeon) == before or not seen:  # with a cap, under load
+            seen = {one.pid for one in psutil.Process(child.pid).children() if "blake2b" in " ".join(one.cmdline())}
+            assert child.poll() is None
+            assert time.monotonic() < end
+        child.send_signal(number)
+        _, complaint = child.communicate(timeout=30)
+    os.close(journal.lock(xeon, 20))  # which the guardian holds until it has given back
+    assert child.returncode == (-9 if number == signal.SIGKILL else 130), complaint
+    assert trees.limits(xeon) == before
+    while [pid for pid in seen if lived(pid)]:  # one that outlives it sees that its parent is gone
+        assert time.monotonic() < end + 30
+        time.sleep(0.01)
 
 
 def test_a_program_that_is_not_there_leaves_no_cap(capsys, xeon):
