@@ -26,8 +26,8 @@ def main(names: str, arguments: list[str]) -> int:
     except ImportError:  # of the extension: what the program says of that
         return entry.main(arguments)
 
-    def options(*given: Any) -> draft.Options:
-        return dataclasses.replace(asked(*given), keys=names.split(","))
+    def options(*given: Any, **named: Any) -> draft.Options:
+        return dataclasses.replace(asked(*given, **named), keys=names.split(","))
 
     asked = draft.Options
     draft.Options = options  # type: ignore[assignment,misc]

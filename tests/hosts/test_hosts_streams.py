@@ -12,7 +12,7 @@ from hosts import short
 from cpubench import recheck
 from cpubench.measure.profiles import PROFILES
 
-RUN = [sys.executable, "-I", str(Path(short.__file__)), "test_work[steps=1000]@1", "run", "--profile", "quick", "--out"]
+RUN = [sys.executable, "-I", str(Path(short.__file__)), "file_create@1", "run", "--profile", "quick", "--out"]
 
 
 @pytest.mark.parametrize(

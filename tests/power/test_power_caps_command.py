@@ -1,5 +1,6 @@
 """`cpubench power set`, `verify`, `restore` and `show`, on trees of files."""
 
+import contextlib
 import json
 import os
 import signal
@@ -87,6 +88,14 @@ def test_a_cap_for_a_program_ends_with_the_command_itself(xeon, number):
     assert (during != before, trees.limits(xeon)) == (True, before)
 
 
+def loads(parent):
+    found = set()
+    for one in psutil.Process(parent).children():
+        with contextlib.suppress(psutil.Error):  # one that has just ended
+            found |= {one.pid} if "blake2b" in " ".join(one.cmdline()) else set()
+    return found
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_a_cap_that_is_being_verified_ends_with_the_command_and_so_does_the_load(xeon, number):
     before, seen = trees.limits(xeon), set()
@@ -95,7 +104,7 @@ def test_a_cap_that_is_being_verified_ends_with_the_command_and_so_does_the_load
     with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
         end = time.monotonic() + 60
         while trees.limits(xeon) == before or not seen:  # with a cap, under load
-            seen = {one.pid for one in psutil.Process(child.pid).children() if "blake2b" in " ".join(one.cmdline())}
+            seen = loads(child.pid)
             assert child.poll() is None
             assert time.monotonic() < end
         child.send_signal(number)
