@@ -183,7 +183,7 @@ def test_a_signal_that_was_ignored_at_the_start_stays_ignored(tmp_path):
 
 def test_a_killed_run_leaves_no_process_and_can_be_resumed(tmp_path):
     out = tmp_path / "r"
-    command = [*COMMAND, *SHORT, "--budget", "9s", "--out", out]
+    command = [*COMMAND, *SHORT, "--budget", "15s", "--out", out]
     with started(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         wait_for(lambda: (out / "block-002-as-is.json").exists())
         time.sleep(0.15)
