@@ -120,6 +120,11 @@ def victims(way: str, command: int, mark: str) -> list[int]:
     return [pid for kind in kinds[way] for name, pid in named if name == kind]
 
 
+def traced(said: str) -> bool:
+    """Whether there is a traceback of ours: before our first line Ctrl-C has one of the interpreter's start."""
+    return any(name in said.partition("Traceback")[2] for name in ("cpubench", "short.py"))
+
+
 def faults(folder: Path, before: dict[str, bytes], there: Json, mark: str, said: str) -> Iterator[str]:
     """What a killed run did that it must not."""
     end = time.monotonic() + GONE_S
@@ -130,7 +135,7 @@ def faults(folder: Path, before: dict[str, bytes], there: Json, mark: str, said:
     yield from (f"{kind}: {was} became {now}" for kind, now in outside().items() if (was := there[kind]) != now)
     after = blocks(folder)
     yield from (f"{name} changed" for name, data in before.items() if after.get(name) != data)
-    if "Traceback" in said or said.startswith(FAILED):
+    if traced(said) or said.startswith(FAILED):
         yield said[-400:]
 
 

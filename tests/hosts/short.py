@@ -3,6 +3,11 @@ ARGUMENT..`` whose profile ``quick`` has two passes (SHORT_PASSES) of one sample
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as the program does, until it has its own
+
 import dataclasses
 import os
 import sys
