@@ -34,7 +34,8 @@ class Times:
 
 def task_times(run: TaskRun) -> dict[str, Times]:
     """The times of all tasks but T0, by row. T4 is there as ``FLEET``, at 4 agents a core: see ``_loaded``."""
-    told = {row["task"]: row["tasks_per_hour"]["reason"] for row in tasks_document(run)["tasks"]}
+    rates = {row["task"]: row["tasks_per_hour"] for row in tasks_document(run)["tasks"]}
+    told = {name: rate["reason"] if rate["value"] is None else None for name, rate in rates.items()}
     made: dict[str, Times] = {}
     for row in run.tasks:
         reason = told[row.name] or "not measured"

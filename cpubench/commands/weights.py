@@ -38,6 +38,12 @@ def command(
         raise UsageError("usage", "is no name for your weights: 1 to 60 plain characters, and no scenario's", "--name")
     if keep_commands and spans is None:
         raise UsageError("usage", "commands are only in the spans: give --spans FILE", "--keep-commands")
+    for file, option in ((output, "-o"), (spans, "--spans")):
+        if file is not None and str(file) != "-":
+            if not file.parent.is_dir():  # before a long trace is read, and before the other file is written
+                raise UsageError("write", "cannot be written: there is no such folder", str(file))
+            if file.exists() and trace.exists() and file.samefile(trace):
+                raise UsageError("usage", "would overwrite the trace", option)
     document, told = weights_from(trace, form, name, matrix, spans, keep_commands)
     write_output(output, as_text(document) + "\n")
     if json_:

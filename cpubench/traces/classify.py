@@ -68,18 +68,18 @@ def of_command(command: str, depth: int = 0) -> str:
 def parts(command: str) -> Iterator[tuple[list[str], bool]]:
     """The simple commands of a command line, as words, each with whether its output goes to a file."""
     words: list[str] = []
-    writes, redirected = False, ""
+    writes, redirected, stream = False, "", ""
     for token in [*_tokens(command), ";"]:
         signs = set(token) <= set("><&|;()\n") and token
         if signs and ("<" in token or ">" in token):
-            redirected = token
+            redirected, stream = token, words.pop() if words[-1:] in (["1"], ["2"]) else ""
         elif signs:
             if words:
                 yield words, writes
             words, writes, redirected = [], False, ""
         elif redirected:
             to_file = redirected in (">", ">>", ">|") and not token.startswith("/dev/")
-            writes = writes or (to_file and words[-1:] != ["2"])
+            writes = writes or (to_file and stream != "2")
             redirected = ""
         else:
             words.append(token)

@@ -62,7 +62,7 @@ ARGUMENTS = {
     "svn": _table(remote="checkout update commit"), "coverage": _table(read="report html xml"),
 }  # fmt: skip
 MODULES = _table(
-    test="pytest unittest nose nose2 tox nox doctest django",
+    test="pytest unittest nose nose2 tox nox doctest django coverage",
     install="pip venv ensurepip virtualenv pipx",
     build="build compileall cython",
     net="http.server",
