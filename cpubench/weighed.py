@@ -88,8 +88,8 @@ def _of_calls(
     if absent:
         notes.append(f"the matrix {table.name} has no row of {', '.join(absent)}: they have no part in the weights")
     if tally.words["caller"]:
-        notes.append(f"of {tally.words['caller']} of {timed} timed calls only the caller's time is known: it may hold "
-                     "the start of the tool, and waits for permission")  # fmt: skip
+        notes.append(f"{tally.words['caller']} of {timed} timed calls are known by their caller's clock alone: it may "
+                     "count the start of the tool, and waits for permission")  # fmt: skip
     return paths, {
         "basis": f"{calls} calls, {'counts only' if not timed else 'times'}; matrix {table.name}",
         "confidence": "low" if replayed or table.name == "prior" else "medium", "spans": tally.spans,

@@ -15,7 +15,7 @@ def show_weights(doc: Json, names: Mapping[str, tuple[str, str | None]], out: IO
     console = console_of(out)
     size = sum(one["bytes"] for one in doc["sources"]) / 1e6
     forms = ", ".join(dict.fromkeys(one["format"] for one in doc["sources"]))
-    console.print(line(console, f"{len(doc['sources'])} sources, {size:.3g} MB, format {forms}", "bold"))
+    console.print(line(console, f"sources: {len(doc['sources'])}, {size:.3g} MB, format {forms}", "bold"))
     if doc["classes"]:
         table = table_of(console, "class", ">calls", ">seconds", ">share")
         for name, row in doc["classes"].items():

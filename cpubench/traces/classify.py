@@ -43,7 +43,7 @@ def classified(span: Span) -> Span:
     return structs.replace(span, kind=kind, cls="other" if kind in ("human", "llm", "remote") else found)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def work(tool: str, command: str) -> str:
     """The class of a call, or "human", "llm" or "remote" where no CPU of this host worked for it."""
     name = tool.lower()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cpubench.traces.lines import command_of, field, json_lines, json_of, number, size_of, time_s
+from cpubench.traces.lines import command_of, field, json_lines, json_of, number, size_of, status, time_s
 from cpubench.traces.pending import Call, Clock, Pending, between
 from cpubench.traces.span import Span
 
@@ -16,7 +16,7 @@ ENDS = ("function_call_output", "custom_tool_call_output")
 MODEL = ("reasoning", "agent_message", "agent_reasoning", "token_count")
 HUMAN = ("user_message", "task_started", "turn_started", "turn_context")
 WALL = re.compile(r"Wall time: (\d+(?:\.\d+)?) seconds")
-EXIT = re.compile(r"(?:Process exited with code|Exit code:) (-?\d+)")
+EXIT = re.compile(r"(?:Process exited with code|Exit code:) (-?\d{1,9})\b")
 RUNNING = re.compile(r"Process running with session ID (\d+)")
 TOP = 400  # characters of an output that hold what the tool says of itself
 
@@ -94,10 +94,10 @@ def _call(call: Call, answer: object, ended: float | None, task: str, own: float
     top, meta = _top(answer), field(json_of(field(answer, "output")), "metadata")
     wall, code = WALL.search(top), EXIT.search(top)
     own = own if own is not None else float(wall[1]) if wall else number(field(meta, "duration_seconds"))
-    status = int(code[1]) if code else field(meta, "exit_code")
+    ended_with = int(code[1]) if code else field(meta, "exit_code")
     return Span(
         t=call.t, dur=between(call.t, ended), internal_dur=own, task=task, step=call.step,
         tool=str(field(call.record, "name") or "shell"), cmd=call.command, in_bytes=size_of(_arguments(call.record)),
         out_bytes=size_of(field(answer, "output")),
-        exit=status if type(status) is int else None,
+        exit=status(ended_with),
     )  # fmt: skip

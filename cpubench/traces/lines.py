@@ -13,7 +13,7 @@ from typing import IO, Any
 import msgspec
 
 from cpubench.errors import UsageError
-from cpubench.results.parse import MAX_BYTES, parse, read, shown
+from cpubench.results.parse import MAX_BYTES, parse, read
 
 MOST_LINE = 32 << 20  # bytes of one line; a screenshot in a tool's result takes some
 HEAD = 1 << 16  # bytes from which a format is told
@@ -90,6 +90,11 @@ def time_s(value: object) -> float | None:
     return (made if made.tzinfo else made.replace(tzinfo=datetime.timezone.utc)).timestamp()
 
 
+def status(value: object) -> int | None:
+    """The value if it is the exit status of a program, of whatever system."""
+    return value if type(value) is int and abs(value) < 1 << 31 else None
+
+
 def number(value: object) -> float | None:
     """The value if it is a finite number of at least 0."""
     good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
@@ -97,10 +102,13 @@ def number(value: object) -> float | None:
 
 
 def size_of(value: object) -> int | None:
-    """Bytes of a text, or of a JSON value as text; None of None."""
+    """Bytes of a text, or of a JSON value as text; None of None, and of numbers and letters that JSON cannot write."""
     if value is None:
         return None
-    return len(value.encode(errors="replace")) if isinstance(value, str) else len(msgspec.json.encode(value))
+    try:
+        return len(value.encode(errors="replace")) if isinstance(value, str) else len(msgspec.json.encode(value))
+    except (OverflowError, UnicodeError, RecursionError):
+        return None
 
 
 def field(value: object, *names: str) -> Any:
@@ -131,8 +139,3 @@ def command_of(arguments: object) -> str:
         if isinstance(value, str):
             return value
     return ""
-
-
-def strange(text: str) -> str:
-    """A word of a trace as it may stand in a message."""
-    return shown(text, 40)

@@ -10,9 +10,11 @@ from pathlib import Path
 import msgspec
 
 from cpubench.errors import UsageError
-from cpubench.traces.lines import json_lines, number, strange
+from cpubench.results.parse import shown
+from cpubench.traces.lines import json_lines, number, status
 from cpubench.traces.span import CLASSES, KINDS, SCHEMA, Span, told
 
+COUNTS = ("step", "in_bytes", "out_bytes", "forks", "maxrss")
 SECONDS = ("dur", "cpu_user", "cpu_sys", "internal_dur")
 
 
@@ -21,18 +23,22 @@ def read(path: Path) -> Iterator[Span]:
     for where, line in json_lines(path):
         if "schema" in line:
             if line["schema"] != SCHEMA:
-                raise UsageError("schema", f"is of schema {strange(str(line['schema']))}; wanted is {SCHEMA}", where)
+                raise UsageError("schema", f"is of schema {shown(str(line['schema']), 40)}; wanted is {SCHEMA}", where)
             continue
         line = {key: value for key, value in line.items() if value is not None}
         try:
             span = msgspec.convert(line, Span)
         except msgspec.ValidationError as error:
-            raise UsageError("record", strange(str(error).partition(" - ")[0]), where) from None
-        if span.kind not in KINDS or span.cls not in (*CLASSES, ""):
-            what = f"the kind {strange(span.kind)!r}" if span.kind not in KINDS else f"the class {strange(span.cls)!r}"
-            raise UsageError("record", f"{what} is none of {', '.join(KINDS if 'kind' in what else CLASSES)}", where)
+            raise UsageError("record", shown(str(error).partition(" - ")[0], 60), where) from None
+        for name, value, known in (("kind", span.kind, KINDS), ("class", span.cls or "other", CLASSES)):
+            if value not in known:
+                text = f"the {name} '{shown(value, 40)}' is none of {', '.join(known)}"
+                raise UsageError("record", text, where)
         if any(name in line and number(line[name]) is None for name in SECONDS):
             raise UsageError("record", "holds a time below 0", where)
+        counts = [line[name] for name in COUNTS if name in line]
+        if not all(0 <= count < 1 << 53 for count in counts) or status(line.get("exit", 0)) is None:
+            raise UsageError("record", "holds a number that is no count", where)
         yield span
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cpubench.traces.lines import command_of, document, field, head, json_lines, json_of, size_of, time_s
+from cpubench.traces.lines import command_of, document, field, head, json_lines, json_of, size_of, status, time_s
 from cpubench.traces.pending import Call, Clock, Pending, between
 from cpubench.traces.span import Span
 
@@ -67,5 +67,5 @@ def _call(call: Call, answer: dict[str, Any] | None, ended: float | None, path: 
     return Span(
         t=call.t, dur=between(call.t, ended), step=call.step, task=str(path), tool=tool,
         kind="human" if rejected else "tool", cmd=command_of(action), in_bytes=size_of(action),
-        out_bytes=size_of(field(answer, "observation")), exit=code if type(code) is int else None,
+        out_bytes=size_of(field(answer, "observation")), exit=status(code),
     )  # fmt: skip

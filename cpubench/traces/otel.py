@@ -5,11 +5,23 @@ The conventions for generative AI are in development: old names of attributes ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from cpubench.traces.lines import command_of, document, field, head, json_lines, json_of, number, size_of, time_s
+from cpubench.traces.lines import (
+    command_of,
+    document,
+    field,
+    head,
+    json_lines,
+    json_of,
+    number,
+    size_of,
+    status,
+    time_s,
+)
 from cpubench.traces.pending import between
 from cpubench.traces.span import Span
 
@@ -21,6 +33,7 @@ INPUT = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.inp
 OUTPUT = ("gen_ai.tool.call.result", "gen_ai.tool.output", "output.value", "traceloop.entity.output")
 MODELS = ("chat", "text_completion", "generate_content", "embeddings", "llm", "embedding")
 TOOLS = ("execute_tool", "tool", "claude_code.tool")
+INTEGER = re.compile(r"-?[0-9]{1,19}")
 HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 Attributes = dict[str, Any]
 
@@ -35,7 +48,7 @@ def read(path: Path) -> Iterator[Span]:
             continue
         began, ended = (_time(one, *names) for names in (("startTimeUnixNano", "start_time", "startTime"),
                                                          ("endTimeUnixNano", "end_time", "endTime")))  # fmt: skip
-        status = _first(attributes, ("process.exit.code", "exit_code"))
+        code = status(_first(attributes, ("process.exit.code", "exit_code")))
         given = json_of(_first(attributes, INPUT))
         address = _first(attributes, ("server.address", "net.peer.name"))
         away = kind == "tool" and isinstance(address, str) and address not in HERE
@@ -48,7 +61,7 @@ def read(path: Path) -> Iterator[Span]:
             tool=str(_first(attributes, TOOL) or name.rpartition(" ")[2]) if kind == "tool" else "",
             cmd=command_of(given if given is not None else _first(attributes, INPUT)),
             in_bytes=size_of(_first(attributes, INPUT)), out_bytes=size_of(_first(attributes, OUTPUT)),
-            exit=status if type(status) is int else failed,
+            exit=failed if code is None else code,
         )  # fmt: skip
 
 
@@ -92,7 +105,7 @@ def _value(held: object) -> Any:
         return held
     convert: dict[str, Callable[[Any], Any]] = {
         "stringValue": str, "boolValue": bool, "doubleValue": number, "bytesValue": str,
-        "intValue": lambda value: int(value) if str(value).lstrip("-").isdecimal() else None,
+        "intValue": lambda value: int(value) if INTEGER.fullmatch(str(value)) else None,
         "arrayValue": lambda value: [_value(one) for one in _list(field(value, "values"))],
         "kvlistValue": lambda value: {str(field(one, "key")): _value(field(one, "value"))
                                       for one in _list(field(value, "values"))},
@@ -128,10 +141,9 @@ def _parent(span: dict[str, Any]) -> str:
 def _time(span: dict[str, Any], *names: str) -> float | None:
     """Seconds since the epoch: of nanoseconds, also as text, of micro- or milliseconds, or of a date."""
     value = next((span[name] for name in names if span.get(name) is not None), None)
-    if isinstance(value, str) and not value.isdecimal():
+    if isinstance(value, str) and not INTEGER.fullmatch(value):
         return time_s(value)
-    count = number(int(value)) if isinstance(value, str) and len(value) < 30 else number(value)
-    count = float(value) if count is None and isinstance(value, int | str) and len(str(value)) < 30 else count
-    if count is None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or len(str(value)) > 30:
         return None
+    count = float(value)
     return count / next((scale for least, scale in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)) if count >= least), 1.0)

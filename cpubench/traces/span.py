@@ -53,7 +53,7 @@ def told(span: Span, keep_commands: bool) -> dict[str, Any]:
     """The span as a line of the normal form; a command is there as its hash, and in full only on request."""
     made = structs.asdict(span)
     made["class"] = made.pop("cls")
-    command = made.pop("cmd")
+    command = (made.pop("cmd") or "").encode(errors="replace").decode()
     if command and not made["cmd_hash"]:
-        made["cmd_hash"] = hashlib.sha256(command.encode(errors="replace")).hexdigest()[:16]
+        made["cmd_hash"] = hashlib.sha256(command.encode()).hexdigest()[:16]
     return made | ({"cmd": command} if keep_commands and command else {})

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from cpubench.traces.classify import classified
 from cpubench.traces.find import FORMATS, Source, sources, spans
 from cpubench.traces.span import Span
 from cpubench.traces.strace import read as read_strace
+from cpubench.weighed import weights_from
 
 SAMPLES = Path(__file__).parent / "samples"
 FORMS = {
@@ -182,3 +186,20 @@ def test_pipes_and_links_in_a_folder_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").unlink()
     with pytest.raises(UsageError, match="holds no trace"):
         sources(tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "openhands"])
+def test_nothing_in_a_file_is_a_traceback(tmp_path: Path, name: str) -> None:
+    """Bytes that are dropped, doubled or replaced make another trace or a fault of one line."""
+    rng, raw = random.Random(name), (SAMPLES / name).read_bytes()
+    values = (b"null", b"-1", b"1e400", b"9" * 400, b'"\\ud800"', b"[]", b"{}", b"true", b'"x"', b"\xff", b"1" * 19)
+    for _ in range(60):
+        at = rng.randrange(len(raw))
+        end = at + rng.choice((0, 1, 20, 200))
+        file = tmp_path / f"trace{Path(name).suffix}"
+        places = [(one.start(1), one.end(1)) for one in re.finditer(rb':\s?("[^"]*"|[-\d.]+|\[[^\[\]]*\])', raw)]
+        if places and rng.random() < 0.7:
+            at, end = rng.choice(places)
+        file.write_bytes(raw[:at] + rng.choice((b"", *values)) + raw[end:])
+        with suppress(UsageError):
+            weights_from(file, FORMS[name], trace=None if name == "strace.txt" else tmp_path / "s", keep_commands=True)
