@@ -61,12 +61,16 @@ def load_task_reference(path: Path | None = None) -> TaskReference:
 
 
 def make_task_reference(run: TaskRun, name: str, description: str = "") -> dict[str, Any]:
-    """The sealed reference document that a run of tasks makes: every row of it without optional tools must be there."""
+    """The sealed reference document that a run of tasks makes, of its rows without optional tools. What this host lacks
+    of a task (a runtime of sandboxes) is no part of it; a task that it lacks as a whole, or that failed, is a fault."""
     where = f"tasks of {shown(str(run.host.get('hostname')), 60)}"
     if run.stopped != "done":
         raise UsageError("incomplete", f"a reference needs a whole run of tasks; this one was {run.stopped}", where)
     variants = {row.name for row in run.tasks if row.tools}
     times = {row: found for row, found in task_times(run).items() if row not in variants}
+    there = {found.task for found in times.values() if found.seconds}
+    absent = {row.name for row in run.tasks if row.skipped is not None and row.task in there}
+    times = {row: found for row, found in times.items() if row not in absent}
     missing = [f"{row} ({found.reason})" for row, found in times.items() if not found.seconds]
     if missing or not times:
         text = f"a reference needs every task; missing: {'; '.join(missing[:3]) or 'all'}"

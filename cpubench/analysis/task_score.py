@@ -39,7 +39,7 @@ def task_score(run: TaskRun, reference: TaskReference, scenario: Scenario) -> Js
         found = times.get(name)
         reason = _obstacle(run, reference, name, found)
         seconds = found.seconds if found and not reason else {}
-        ratios = {index: math.log(row.seconds.value / value) for index, value in seconds.items()}
+        ratios = {index: math.log(row.seconds.value) - math.log(value) for index, value in seconds.items()}
         logs.setdefault(row.task, []).append(ratios)
         if reason:
             reasons.setdefault(row.task, f"{name}: {reason}")

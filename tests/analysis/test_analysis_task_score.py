@@ -137,6 +137,9 @@ def test_a_reference_needs_every_task_and_holds_times_of_classes(tmp_path: Path)
     for change in (failed, lambda document: document | {"stopped": "interrupted"}):
         with pytest.raises(UsageError, match="a reference needs"):
             make_task_reference(run_of(change(tasks())), "made")
+    lacking = tasks()
+    lacking["tasks"][2] |= {"skipped": "no such program", "repeats": []}
+    assert set(made_of["rows"]) - set(make_task_reference(run_of(lacking), "made")["rows"]) == {"T1[read-heavy,light]"}
     (tmp_path / "r.json").write_text(json.dumps(made_of | {"name": "changed"}))
     with pytest.raises(UsageError, match="was changed"):
         load_task_reference(tmp_path / "r.json")
