@@ -65,14 +65,6 @@ def cli() -> None:
     """How much agent work a CPU does, per core and per watt."""
 
 
-def _score(path: Path, scenario: str, reference: Path | None) -> dict[str, Any]:
-    from cpubench.analysis.reference import load_reference
-    from cpubench.analysis.score import score as score_run
-    from cpubench.results.load import load_run
-
-    return score_run(load_run(path), load_reference(reference), scenario)
-
-
 @cli.command("list")
 @as_json
 def list_(json_: bool) -> None:
@@ -107,30 +99,26 @@ def check(strict: bool, json_: bool) -> int:
 
 
 @cli.command()
-@click.argument("runs", metavar="RUN..", type=FOLDER, nargs=-1, required=True)
-@click.option("--scenario", default="equal", show_default=True, metavar="S", help=WEIGHTS)
+@click.argument("runs", metavar="RUN.. [TASKS]", type=FOLDER, nargs=-1, required=True)
+@click.option("--scenario", metavar="S", help=f"{WEIGHTS}  [default: equal]")
+@click.option("--weights", type=FOLDER, metavar="FILE", help="Weights of your own; `cpubench weights` makes them.")
 @click.option("--reference", type=FOLDER, help="Another reference file.")
+@click.option("--task-reference", type=FOLDER, help="Another reference file of tasks.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where a result is not publishable.")
 @as_json
-def score(runs: Sequence[Path], scenario: str, reference: Path | None, strict: bool, json_: bool) -> int:
-    """Compute the scores of finished runs anew, from their raw numbers."""
-    documents = [_score(path, scenario, reference) for path in runs]
-    whole = documents[0]
-    if len(documents) > 1:
-        from cpubench.analysis.ranks import ranks
+def score(
+    runs: Sequence[Path], scenario: str | None, weights: Path | None, reference: Path | None,
+    task_reference: Path | None, strict: bool, json_: bool,
+) -> int:  # fmt: skip
+    """Compute the scores of finished runs anew, from their raw numbers.
 
-        whole = {"runs": documents, "ranks": ranks(documents)}
-    if json_:
-        emit(whole)
-    elif len(documents) == 1:
-        from cpubench.report.terminal import show_score
+    The folder of a run of tasks may follow each run: its task score stands beside the path score.
+    """
+    from cpubench.scored import publishable, scored, tell, weighing
 
-        show_score(whole, sys.stdout)
-    else:
-        from cpubench.report.ranking import show_scores
-
-        show_scores(whole, [str(path) for path in runs], sys.stdout)
-    return 3 if strict and not all(document["publishable"] for document in documents) else 0
+    document = scored(runs, weighing(scenario, weights), reference, task_reference)
+    tell(document, runs, json_)
+    return 3 if strict and not publishable(document) else 0
 
 
 @cli.command()
@@ -168,21 +156,18 @@ def export(path: Path, form: str, output: Path, json_: bool) -> None:
 
 
 @cli.command()
-@click.argument("path", metavar="RUN", type=FOLDER)
+@click.argument("path", metavar="RUN|TASKS", type=FOLDER)
 @click.option("-o", "--output", required=True, type=FOLDER, help="File to write; - for stdout.")
 @click.option("--name", required=True, help="What this reference is called.")
 @click.option("--description", default="", help="One sentence on the machine.")
 @as_json
 def reference(path: Path, output: Path, name: str, description: str, json_: bool) -> None:
-    """Make a reference of a run: the scale on which others are 1000 when equal to it."""
-    from cpubench.analysis.reference import load_reference, make_reference
+    """Make a reference of a run or of a run of tasks: the scale on which others are 1000 when equal to it."""
     from cpubench.report.output import as_text, check_output, write_output
-    from cpubench.results.load import load_run
+    from cpubench.scored import reference_of
 
     check_output(output, json_)
-    loaded, shipped = load_run(path), load_reference()
-    wanted = shipped["variants"] if shipped["suite"] == loaded.plan.suite else ()
-    document = make_reference(loaded, name, description, wanted)
+    kind, document = reference_of(path, name, description)
     write_output(output, as_text(document) + "\n")
     if json_:
-        emit({"file": str(output), "name": name, "variants": len(document["variants"])})
+        emit({"file": str(output), "name": name, kind: len(document[kind])})

@@ -79,7 +79,7 @@ def report_document(
         "suite": candidates[0]["score"]["suite"],
         "reference": {key: scale[key] for key in ("name", "description", "divisor_kind", "suite", "sha256")},
         "scenario": {"name": weights.name, "source": weights.source, "families": weights.families,
-                     "uncovered": weights.uncovered},
+                     "uncovered": weights.uncovered, "sha256": weights.sha256},
         "newest_utc": newest,
         "fleet": fleet,
         "allowed": list(allow),

@@ -197,7 +197,7 @@ def test_no_memory_is_one_line(capsys, monkeypatch):
     def nothing_left(*_):
         raise MemoryError
 
-    monkeypatch.setattr("cpubench.results.load.load_run", nothing_left)
+    monkeypatch.setattr("cpubench.scored.load_run", nothing_left)
     assert main(["score", "x"]) == 2
     assert capsys.readouterr().err == "cpubench: no memory is left to this process\n"
 

@@ -92,6 +92,7 @@ def test_imports_point_down():
         "report": {"report", "results", "errors"},
         "measure": {"measure", "analysis", "power", "host", "results", "errors", "_native"},
         "selftest": {"selftest", "measure", "analysis", "host", "results", "errors", "_native"},
+        "traces": {"traces", "analysis", "results", "errors"},
         "tasks": {"tasks", "measure", "analysis", "host", "results", "errors", "_native"},
     }
     for room, allowed in rooms.items():

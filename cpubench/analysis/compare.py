@@ -140,6 +140,7 @@ def _document(
         "suite": sides[0][0].plan.suite,
         "reference": reference["name"],
         "scenario": scenario.name,
+        "weights_sha256": scenario.sha256,
         "direction": "rate of B / rate of A: above 1, B is faster",
         "scope": "runs" if by_runs(sides) else "this run only",
         "pairing": pairing(sides),

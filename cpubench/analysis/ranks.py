@@ -19,6 +19,8 @@ from cpubench.analysis.scenarios import Scenario, load_scenarios, pick
 DRAWS = 1000
 BAND = 0.5
 SEED = 1  # any; the same runs must give the same share again
+ALIKE = {"suite": "suite", "reference": "reference", "scenario": "scenario", "weights_sha256": "hash of the weights"}
+TASKS_ALIKE = ALIKE | {"covers": "share of the tasks that is covered"}
 
 Json = dict[str, Any]
 
@@ -43,19 +45,41 @@ def _pair(a: int, b: int, documents: Sequence[Json], scenarios: Mapping[str, Sce
         for family, row in other["families"].items()
         if weights.get(family)
     }
+    return {"a": a, "b": b, **_order(ahead, weights, [document["headline"]["per_core"] for document in (one, other)])}
+
+
+def task_ranks(documents: Sequence[Json]) -> list[Json]:
+    """The same of the task scores of several hosts: their documents, which hold weights and tasks themselves."""
+    return [_task_pair(a, b, documents[a], documents[b]) for a, b in combinations(range(len(documents)), 2)]
+
+
+def _task_pair(a: int, b: int, one: Json, other: Json) -> Json:
+    reason = next((f"the {words} of the two differs" for key, words in TASKS_ALIKE.items()
+                   if one.get(key) != other.get(key)), None)  # fmt: skip
+    heads = [one["score"], other["score"]]
+    reason = reason or next((f"no task score: {head['reason']}" for head in heads if head["value"] is None), None)
+    if reason:
+        return {"a": a, "b": b, "share": None, "separable": False, "reason": reason}
+    weights = {row["task"]: row["weight"] for row in one["tasks"] if row["weight"]}
+    points = [{row["task"]: row["score"]["value"] for row in document["tasks"]} for document in (one, other)]
+    ahead = {task: math.log(points[0][task] / points[1][task]) for task in weights if points[0][task] is not None}
+    return {"a": a, "b": b, **_order(ahead, weights, heads)}
+
+
+def _order(ahead: Mapping[str, float], weights: Mapping[str, float], heads: Sequence[Json]) -> Json:
+    """In how many of the draws the first is ahead, from its log ratios, and whether the two are told apart."""
     share = _share(ahead, weights)
-    heads = [document["headline"]["per_core"] for document in (one, other)]
     reason = "the order depends on the weights" if 1 - CONFIDENCE < share < CONFIDENCE else None
     if reason is None and _overlap(*heads):
         reason = "the intervals of the headlines overlap"
-    return {"a": a, "b": b, "share": share, "separable": reason is None, "reason": reason}
+    return {"share": share, "separable": reason is None, "reason": reason}
 
 
 def _obstacle(one: Json, other: Json) -> str | None:
     """Why two documents have no common scale."""
-    for key in ("suite", "reference", "scenario"):
-        if one[key] != other[key]:
-            return f"the {key} of the two differs"
+    for key, words in ALIKE.items():
+        if one.get(key) != other.get(key):
+            return f"the {words} of the two differs"
     kinds = [document["divisor"]["kind"] for document in (one, other)]
     if kinds[0] != kinds[1]:
         return f"points per {kinds[0]} and per {kinds[1]} are not compared"

@@ -80,6 +80,7 @@ def score(
         "host": run.host,
         "divisor": {"kind": run.plan.divisor.kind, "n": run.plan.divisor.n},
         "scenario": weighing.name,
+        "weights_sha256": weighing.sha256,
         "covers": covers(weighing, [f for f, row in families.items() if row["per_core"]["value"] is not None]),
         "publishable": publishable,
         "profile": run.plan.profile,

@@ -81,7 +81,8 @@ def header(doc: Json) -> list[str]:
         if (pairing["correlation"] or 0) > DRIFT:
             much = f"{pairing['correlation']:.1f}"
             bad.append(f"The difference drifts: it is correlated by {much}; its intervals may be too narrow.")
-    return [*made, *hosts, scope, f"Ratio: {doc['direction']}. {how}", *doc["unalike"], *bad]
+    weighed = f"Headlines are weighed by the scenario {doc['scenario']}, weights {doc['weights_sha256']}."
+    return [*made, *hosts, scope, f"Ratio: {doc['direction']}. {how}", weighed, *doc["unalike"], *bad]
 
 
 def sentences(doc: Json) -> list[str]:

@@ -23,6 +23,9 @@ def show_scores(doc: Json, names: Sequence[str], out: IO[str]) -> None:
     console = console_of(out)
     console.print(line(console, "\nOrder per core", "bold"))
     pairs(console, by_pair(doc["ranks"]) if len(doc["runs"]) <= MANY else in_order(doc))
+    if "task_ranks" in doc:
+        console.print(line(console, "\nOrder of the task scores", "bold"))
+        pairs(console, by_pair(doc["task_ranks"]))
     console.print(line(console, f"\n{RULE}"))
 
 

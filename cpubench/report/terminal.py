@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from cpubench.report.page import console_of, line, pairs, table_of
+from cpubench.report.task_score import show_task_score
 from cpubench.report.watts import show_power
 from cpubench.results.names import row_key
 from cpubench.results.parse import shown
@@ -40,6 +41,9 @@ def show_score(doc: Json, out: IO[str], names: Sequence[str] = ()) -> None:
 
 
 def _show_one(doc: Json, console: Console) -> None:
+    if "headline" not in doc:  # tasks without a run
+        show_task_score(doc["task_score"], console)
+        return
     kind, cores = doc["divisor"]["kind"], doc["divisor"]["n"]
     host = ", ".join(
         shown(doc["host"][key], 40) for key in ("hostname", "cpu_model") if isinstance(doc["host"].get(key), str)
@@ -48,6 +52,7 @@ def _show_one(doc: Json, console: Console) -> None:
     console.print(line(console, f"{title}suite {doc['suite']}, {cores:g} x {kind}, scenario {doc['scenario']}", "bold"))
     console.print(line(console, f"1000 points = reference {doc['reference']}"))
     console.print(line(console, f"measured families cover {100 * doc['covers']:.0f} % of the scenario's path weight"))
+    console.print(line(console, f"weights {doc['weights_sha256']}"))
     console.print(line(console, _noise(doc["noise"])))
     console.print(line(console, floor_line(doc)))
     if not doc["publishable"]:
@@ -57,6 +62,9 @@ def _show_one(doc: Json, console: Console) -> None:
     _families(doc["families"], console)
     _reasons(doc, console)
     show_power(doc, console)
+    if "task_score" in doc:
+        console.print()
+        show_task_score(doc["task_score"], console)
     _rows(doc["variants"], doc["badges"], console)
     if doc["notes"]:
         console.print(line(console, "\nNotes", "bold"))

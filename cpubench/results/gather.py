@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from cpubench.errors import UsageError
 from cpubench.results.load import looking, run_file
-from cpubench.results.parse import located
+from cpubench.results.parse import located, read
 
 TASKS = "tasks.json"
+RUN_FILES = ("run.json", "plan.json")
+SAYS_TASKS = re.compile(rb'"schema"\s*:\s*"cpubench\.tasks/')
 
 
 def run_files(path: Path) -> list[Path]:
@@ -34,3 +37,13 @@ def task_files(path: Path) -> list[Path]:
         if (path / TASKS).exists() or (path / "run.json").exists() or (path / "plan.json").exists():
             return [path / TASKS] if (path / TASKS).exists() else []
         return sorted(one / TASKS for one in path.iterdir() if (one / TASKS).exists())
+
+
+def is_tasks(path: Path) -> bool:
+    """Whether a path means tasks: a folder with ``tasks.json`` and no run in it, or a file that says it holds them."""
+    try:
+        if path.is_dir():
+            return (path / TASKS).is_file() and not any((path / name).exists() for name in RUN_FILES)
+        return SAYS_TASKS.search(read(path)) is not None
+    except (OSError, ValueError, UsageError):  # who loads it says what is wrong with it
+        return False

@@ -63,7 +63,8 @@ def scores(doc: Json) -> Section:
     uncovered = ", ".join(f"{name} {weight:g} %" for name, weight in scenario["uncovered"].items()) or "nothing"
     blocks.append(Text([
         f"Reference {doc['reference']['name']} = 1000 points ({doc['reference']['description'] or 'no description'}).",
-        f"Scenario {scenario['name']}: {scenario['source']}. Weighed by it and not measured: {uncovered}.",
+        f"Scenario {scenario['name']}: {scenario['source']}. Weighed by it and not measured: {uncovered}. Hash of its "
+        f"weights: {scenario.get('sha256') or 'not in these data'}.",
         "Missing rows: required. A family or whole that lacks a scored row is blank, never made of the others.",
     ]))  # fmt: skip
     reasons = [f"{one['label']}, {family}: {why(q)}" for one in every for family, q in _missing(one, families)]

@@ -1,0 +1,149 @@
+"""OpenTelemetry spans of agents: OTLP as JSON, or spans as SDKs print them; as one text or in lines.
+
+The conventions for generative AI are in development: old names of attributes are read beside the new ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from cpubench.traces.lines import (
+    command_of,
+    document,
+    field,
+    head,
+    json_lines,
+    json_of,
+    number,
+    size_of,
+    status,
+    time_s,
+)
+from cpubench.traces.pending import between
+from cpubench.traces.span import Span
+
+OPERATION = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "span.type")
+TOOL = ("gen_ai.tool.name", "tool.name", "tool_name", "traceloop.entity.name", "ai.toolCall.name", "mcp.tool.name")
+INPUT = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.input", "input.value",
+         "traceloop.entity.input", "ai.toolCall.args", "process.command_line", "shell.command",
+         "process.command_args")  # fmt: skip
+OUTPUT = ("gen_ai.tool.call.result", "gen_ai.tool.output", "output.value", "traceloop.entity.output")
+MODELS = ("chat", "text_completion", "generate_content", "embeddings", "llm", "embedding")
+TOOLS = ("execute_tool", "tool", "claude_code.tool")
+INTEGER = re.compile(r"-?[0-9]{1,19}")
+HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+Attributes = dict[str, Any]
+
+
+def read(path: Path) -> Iterator[Span]:
+    """Spans of tools and models. A tool inside a tool is the same call, told twice: the outer one counts."""
+    tools = {_id(one) for one in _spans(path) if _kind(one, _attributes(one)) == "tool"} - {""}
+    for step, one in enumerate(_spans(path)):
+        attributes = _attributes(one)
+        kind = _kind(one, attributes)
+        if kind is None or (kind == "tool" and _parent(one) in tools):
+            continue
+        began, ended = (_time(one, *names) for names in (("startTimeUnixNano", "start_time", "startTime"),
+                                                         ("endTimeUnixNano", "end_time", "endTime")))  # fmt: skip
+        code = status(_first(attributes, ("process.exit.code", "exit_code")))
+        given = json_of(_first(attributes, INPUT))
+        address = _first(attributes, ("server.address", "net.peer.name"))
+        away = kind == "tool" and isinstance(address, str) and address not in HERE
+        failed = 1 if "error.type" in attributes else None
+        name = str(one.get("name") or "")
+        yield Span(
+            t=began, dur=between(began, ended), kind="remote" if away else kind, step=step,
+            task=str(one.get("traceId") or field(one, "context", "trace_id") or one.get("trace_id") or path),
+            agent=str(_first(attributes, ("gen_ai.agent.id", "gen_ai.agent.name")) or "main"),
+            tool=str(_first(attributes, TOOL) or name.rpartition(" ")[2]) if kind == "tool" else "",
+            cmd=command_of(given if given is not None else _first(attributes, INPUT)),
+            in_bytes=size_of(_first(attributes, INPUT)), out_bytes=size_of(_first(attributes, OUTPUT)),
+            exit=failed if code is None else code,
+        )  # fmt: skip
+
+
+def _spans(path: Path) -> Iterator[dict[str, Any]]:
+    start = head(path).lstrip()
+    first, _, rest = start.partition(b"\n")
+    lines = json_of(first.decode(errors="replace")) is not None and rest.strip().startswith(b"{")
+    held = (one for _, one in json_lines(path)) if lines else iter([document(path)])
+    for one in held:
+        yield from _inside(one)
+
+
+def _inside(held: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The spans of an OTLP message, of a list of spans, or the one that it is."""
+    many: list[Any] = []
+    for resource in _list(held.get("resourceSpans")):
+        for scope in [*_list(field(resource, "scopeSpans")), *_list(field(resource, "instrumentationLibrarySpans"))]:
+            many += _list(field(scope, "spans"))
+    many += [*_list(held.get("items")), *_list(held.get("spans"))]
+    if "resourceSpans" not in held and not many:
+        many = [held]
+    for one in many:
+        if isinstance(one, dict):
+            yield from _inside(one) if "resourceSpans" in one else [one]
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _attributes(span: dict[str, Any]) -> Attributes:
+    """Attributes by name: OTLP's list of keys and typed values, or a plain object."""
+    held = span.get("attributes")
+    if isinstance(held, dict):
+        return held
+    return {str(one.get("key")): _value(one.get("value")) for one in _list(held) if isinstance(one, dict)}
+
+
+def _value(held: object) -> Any:
+    if not isinstance(held, dict):
+        return held
+    convert: dict[str, Callable[[Any], Any]] = {
+        "stringValue": str, "boolValue": bool, "doubleValue": number, "bytesValue": str,
+        "intValue": lambda value: int(value) if INTEGER.fullmatch(str(value)) else None,
+        "arrayValue": lambda value: [_value(one) for one in _list(field(value, "values"))],
+        "kvlistValue": lambda value: {str(field(one, "key")): _value(field(one, "value"))
+                                      for one in _list(field(value, "values"))},
+    }  # fmt: skip
+    return next((make(held[name]) for name, make in convert.items() if name in held), None)
+
+
+def _first(attributes: Attributes, names: tuple[str, ...]) -> Any:
+    return next((attributes[name] for name in names if attributes.get(name) is not None), None)
+
+
+def _kind(span: dict[str, Any], attributes: Attributes) -> str | None:
+    """What a span is of; None of what holds others (an agent, a workflow) and of what has nothing to do with agents."""
+    name = str(span.get("name") or "")
+    operation = str(_first(attributes, OPERATION) or "").lower()
+    if name.endswith("blocked_on_user"):
+        return "human"
+    named = not operation and name.startswith("execute_tool")
+    if operation in TOOLS or named or "process.command_line" in attributes:
+        return "tool"
+    return "llm" if operation in MODELS or (not operation and name.startswith("chat ")) else None
+
+
+def _id(span: dict[str, Any]) -> str:
+    return str(span.get("spanId") or field(span, "context", "span_id") or span.get("span_id") or "")
+
+
+def _parent(span: dict[str, Any]) -> str:
+    found = span.get("parentSpanId") or span.get("parent_id") or span.get("parent_span_id")
+    return str(found or "")
+
+
+def _time(span: dict[str, Any], *names: str) -> float | None:
+    """Seconds since the epoch: of nanoseconds, also as text, of micro- or milliseconds, or of a date."""
+    value = next((span[name] for name in names if span.get(name) is not None), None)
+    if isinstance(value, str) and not INTEGER.fullmatch(value):
+        return time_s(value)
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or len(str(value)) > 30:
+        return None
+    count = float(value)
+    return count / next((scale for least, scale in ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3)) if count >= least), 1.0)

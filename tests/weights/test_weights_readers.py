@@ -1,0 +1,205 @@
+"""Each format as it is written in the wild: which calls there are, how long each took by whose word, and who worked."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from cpubench.errors import UsageError
+from cpubench.traces.classify import classified
+from cpubench.traces.find import FORMATS, Source, sources, spans
+from cpubench.traces.span import Span
+from cpubench.traces.strace import read as read_strace
+from cpubench.weighed import weights_from
+
+SAMPLES = Path(__file__).parent / "samples"
+FORMS = {
+    "swe.traj": "swe-agent", "openhands": "openhands", "claude.jsonl": "claude", "codex.jsonl": "codex",
+    "otel.json": "otel", "otel_old.jsonl": "otel", "spans.jsonl": "trace", "strace.txt": "strace",
+}  # fmt: skip
+
+
+def read(name: str) -> list[Span]:
+    (source,) = sources(SAMPLES / name)[0]
+    return [classified(span) for span in spans(source)]
+
+
+def told(name: str) -> list[tuple[str, float | None]]:
+    """What each call was and what it counts; a call that is none of this host's is told by who worked."""
+    found = [span for span in read(name) if span.kind != "llm"]
+    return [(span.cls if span.kind in ("tool", "sandbox") else span.kind, seconds and round(seconds, 6))
+            for span in found for seconds in [span.seconds[0]]]  # fmt: skip
+
+
+def test_every_format_is_told_by_its_content() -> None:
+    assert set(FORMS.values()) == set(FORMATS)
+    for name, form in FORMS.items():
+        assert [one.form for one in sources(SAMPLES / name)[0]] == [form], name
+    found, unknown = sources(SAMPLES)
+    assert sorted(one.form for one in found) == sorted(FORMS.values())
+    assert unknown == 1  # base_state.json
+
+
+def test_swe_agent_says_what_each_action_took() -> None:
+    assert told("swe.traj") == [
+        ("search", 0.21), ("read", 0.11), ("edit", 0.12), ("py", 0.62), ("edit", 0.13), ("test", 6.4), ("git", 0.09),
+        ("other", 0.08),
+    ]  # fmt: skip
+    assert {span.seconds[1] for span in read("swe.traj")} == {"caller"}
+
+
+def test_claude_tells_waits_from_work() -> None:
+    assert told("claude.jsonl") == [
+        ("read", 0.04), ("search", 0.04), ("edit", 0.1), ("test", 6.0), ("human", 20.0), ("remote", 1.9),
+        ("human", 0.15), ("human", 6.0), ("git", 0.2),
+    ]  # fmt: skip
+    found = read("claude.jsonl")
+    grep = next(span for span in found if span.tool == "Grep")
+    assert (grep.dur, grep.internal_dur) == (pytest.approx(0.2), 0.04)  # the tool's own word counts
+    assert sum(span.dur or 0 for span in found if span.kind == "llm") == pytest.approx(
+        4.01 + 3 + 3 + 2 + 2 + 2 + 2 + 3 + 2
+    )
+    assert [span.exit for span in found if span.tool == "Bash"] == [0, 1, 0]
+
+
+def test_agents_of_an_agent_have_clocks_of_their_own(tmp_path: Path) -> None:
+    """The side agent's messages stand between those of the main one: no gap of one is an answer of the other."""
+    lines = [json.loads(line) for line in (SAMPLES / "claude.jsonl").read_text().splitlines()]
+    side = json.loads(json.dumps(lines[8]))  # ends an edit
+    side |= {"isSidechain": True, "message": {"role": "user", "content": "look"}, "timestamp": "2026-03-01T10:00:00.5Z"}
+    file = tmp_path / "x.jsonl"
+    file.write_text("\n".join(json.dumps(line) for line in [*lines[:2], side, *lines[2:]]))
+
+    def model(path: Path) -> float:
+        return sum(one.dur or 0 for one in spans(Source(path, "claude")) if one.kind == "llm")
+
+    assert model(file) == pytest.approx(model(SAMPLES / "claude.jsonl"))
+
+
+def test_codex_says_what_its_tools_took_themselves() -> None:
+    """The install's output came after 4 s; the runtime had told 2.5. What a poll waits for is the command's time."""
+    assert told("codex.jsonl") == [
+        ("human", 0.1), ("search", 0.05), ("test", 1.0016), ("test", 4.0), ("edit", 0.1), ("install", 2.5),
+        ("remote", None), ("human", 30.0),
+    ]  # fmt: skip
+    assert {span.seconds[1] for span in read("codex.jsonl") if span.cls in ("test", "edit", "install")} == {"internal"}
+
+
+def test_openhands_pairs_actions_with_their_observations() -> None:
+    assert told("openhands") == [
+        ("search", 0.25), ("read", 0.125), ("edit", 0.125), ("test", 5.0), ("human", 10.0), ("other", 0.0),
+    ]  # fmt: skip
+    assert [span.exit for span in read("openhands") if span.cls in ("search", "test")] == [0, 1]
+    assert sum(span.dur or 0 for span in read("openhands") if span.kind == "llm") == pytest.approx(
+        2 + 2.75 + 1.875 + 1.875 + 2 + 2
+    )
+
+
+def test_openhands_events_may_be_lines(tmp_path: Path) -> None:
+    events = [file.read_text() for file in sorted((SAMPLES / "openhands" / "events").iterdir())]
+    file = tmp_path / "events.jsonl"
+    file.write_text("\n".join(events))
+    (source,) = sources(file)[0]
+    own = [(span.cls, span.seconds) for span in map(classified, spans(source))]
+    assert own == [(span.cls, span.seconds) for span in read("openhands")]
+
+
+def test_otel_counts_a_call_once_and_reads_old_names() -> None:
+    """The command inside the tool is the same call; the agent around all, and the library's own span, are no calls."""
+    assert told("otel.json") == [("test", 6.0), ("db", 1.0), ("remote", 3.0)]
+    assert told("otel_old.jsonl") == [("install", 2.0), ("search", 0.5)]
+    assert [span.dur for name in ("otel.json", "otel_old.jsonl") for span in read(name) if span.kind == "llm"] == [3, 2]
+
+
+def test_the_normal_form_is_taken_at_its_word() -> None:
+    assert told("spans.jsonl") == [("test", 6.0), ("build", 2.0), ("py", 1.0), ("sandbox", 1.5), ("human", 500.0)]
+    assert [span.seconds[1] for span in read("spans.jsonl")][1:4] == ["internal", "cpu", "caller"]
+
+
+def test_strace_is_summed_by_path_and_waits_are_apart() -> None:
+    found = read_strace(SAMPLES / "strace.txt")
+    assert {"M1", "M3", "M4", "M9", "wait"} <= set(found)
+    total = next(line for line in (SAMPLES / "strace.txt").read_text().splitlines() if line.endswith("total")).split()
+    assert sum(calls for calls, _ in found.values()) == int(total[3])
+    assert sum(seconds for _, seconds in found.values()) == pytest.approx(float(total[1]), abs=1e-3)
+
+
+BROKEN = {
+    "cut line": ("claude.jsonl", lambda raw: raw[: len(raw) - 40], "claude", "line 21: the trace was cut"),
+    "cut text": ("swe.traj", lambda raw: raw[: len(raw) // 2], "swe-agent", "was cut"),
+    "no json": ("codex.jsonl", lambda raw: b"{'a': 1}\n" + raw, "codex", "line 1: is not JSON"),
+    "a list": ("codex.jsonl", lambda raw: b"[1]\n" + raw, "codex", "line 1: holds a JSON list"),
+    "no steps": ("swe.traj", lambda raw: b'{"trajectory": 3}', "swe-agent", "holds no list of steps"),
+    "no totals": ("strace.txt", lambda raw: raw[: len(raw) - 60], "strace", "was cut"),
+    "negative": ("spans.jsonl", lambda raw: raw.replace(b":9.0", b":-9.0"), "trace", "line 3: holds a time below 0"),
+    "a kind": ("spans.jsonl", lambda raw: raw.replace(b'"llm"', b'"lamp"'), "trace", "line 2: the kind 'lamp'"),
+    "a class": ("spans.jsonl", lambda raw: raw.replace(b'"py"', b'"px"'), "trace", "line 5: the class 'px'"),
+    "a type": ("spans.jsonl", lambda raw: raw.replace(b'"step":3', b'"step":"3"'), "trace", "line 5: Expected"),
+    "deep": ("codex.jsonl", lambda raw: raw + b'{"a":' * 100_000, "codex", "cut"),
+    "packed": ("codex.jsonl", lambda raw: b"\x1f\x8b" + raw, "auto", "is packed with gzip"),
+    "empty": ("codex.jsonl", lambda raw: b" \n", "auto", "is empty"),
+    "unknown": ("codex.jsonl", lambda raw: b"hello\n", "auto", "its format is none of swe-agent, openhands"),
+    "other json": ("codex.jsonl", lambda raw: b'{"a": 1}\n', "auto", "its format is none of"),
+}  # fmt: skip
+
+
+def everything(file: Path, form: str) -> None:
+    for source in sources(file, form)[0]:
+        if source.form == "strace":
+            read_strace(source.path)
+        else:
+            list(spans(source))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_refused_by_file_and_place(tmp_path: Path, name: str) -> None:
+    sample, change, form, text = BROKEN[name]
+    file = tmp_path / f"trace{Path(sample).suffix}"
+    file.write_bytes(change((SAMPLES / sample).read_bytes()))
+    with pytest.raises(UsageError) as caught:
+        everything(file, form)
+    assert text in str(caught.value)
+
+
+def test_long_lines_and_long_texts_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cpubench.traces.lines.MOST_LINE", 100)
+    with pytest.raises(UsageError, match="line 2: a line of more than"):
+        list(spans(Source(SAMPLES / "claude.jsonl", "claude")))
+    monkeypatch.setattr("cpubench.traces.lines.MAX_BYTES", 100)
+    with pytest.raises(UsageError, match="is one JSON text of 0 MB; at most 0 MB are read: give it in lines"):
+        list(spans(Source(SAMPLES / "swe.traj", "swe-agent")))
+
+
+def test_pipes_and_links_in_a_folder_are_passed_over(tmp_path: Path) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "a.jsonl")
+    (tmp_path / "b.jsonl").symlink_to("/dev/zero")
+    (tmp_path / "c.jsonl").write_bytes((SAMPLES / "codex.jsonl").read_bytes())
+    found, unknown = sources(tmp_path)
+    assert ([one.path.name for one in found], unknown) == (["c.jsonl"], 2)
+    (tmp_path / "c.jsonl").unlink()
+    with pytest.raises(UsageError, match="holds no trace"):
+        sources(tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "openhands"])
+def test_nothing_in_a_file_is_a_traceback(tmp_path: Path, name: str) -> None:
+    """Bytes that are dropped, doubled or replaced make another trace or a fault of one line."""
+    rng, raw = random.Random(name), (SAMPLES / name).read_bytes()
+    values = (b"null", b"-1", b"1e400", b"9" * 400, b'"\\ud800"', b"[]", b"{}", b"true", b'"x"', b"\xff", b"1" * 19)
+    for _ in range(60):
+        at = rng.randrange(len(raw))
+        end = at + rng.choice((0, 1, 20, 200))
+        file = tmp_path / f"trace{Path(name).suffix}"
+        places = [(one.start(1), one.end(1)) for one in re.finditer(rb':\s?("[^"]*"|[-\d.]+|\[[^\[\]]*\])', raw)]
+        if places and rng.random() < 0.7:
+            at, end = rng.choice(places)
+        file.write_bytes(raw[:at] + rng.choice((b"", *values)) + raw[end:])
+        with suppress(UsageError):
+            weights_from(file, FORMS[name], trace=None if name == "strace.txt" else tmp_path / "s", keep_commands=True)
