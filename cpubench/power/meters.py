@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cpubench.errors import UsageError
 from cpubench.host.fact import ROOT
@@ -12,7 +13,9 @@ from cpubench.power.backend import Backend, Found, sockets_of
 from cpubench.power.channel import Meter
 from cpubench.power.command import CommandMeter
 from cpubench.power.overlap import TOTALS, pick, totals
-from cpubench.power.redfish import RedfishError, RedfishMeter
+
+if TYPE_CHECKING:
+    from cpubench.power.redfish import RedfishMeter
 
 _HWMON = {name: Backend(name, hwmon.CHIPS[name][2], hwmon.finder(name), hwmon.open_meter) for name in hwmon.CHIPS}
 BACKENDS = (
@@ -52,6 +55,8 @@ def open_meter(name: str, root: Path = ROOT, allow_estimated: bool = False) -> M
 
 def open_redfish(name: str, url: str) -> RedfishMeter:
     """The meter of a BMC, by the URL or by CPUBENCH_REDFISH_URL; UsageError."""
+    from cpubench.power.redfish import RedfishError, RedfishMeter  # with TLS and HTTP: a fifth of a sampler's start
+
     url = url or os.environ.get("CPUBENCH_REDFISH_URL", "")
     if not url:
         raise UsageError("meter", hints.REDFISH, "--meter redfish")

@@ -81,6 +81,16 @@ def limits() -> dict[str, int]:
     return found
 
 
+def registers() -> dict[str, bytes]:
+    """The same as they are read, by zone and file."""
+    found = {}
+    for one in ZONES.glob("intel-rapl:*"):
+        name = one.resolve().relative_to((ZONES / "intel-rapl").resolve())
+        for file in (*one.glob("constraint_*_power_limit_uw"), *one.glob("constraint_*_time_window_us"), one / "enabled"):
+            found[f"{name}/{file.name}"] = file.read_bytes()
+    return found
+
+
 class Said(NamedTuple):
     code: int
     out: str

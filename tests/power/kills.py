@@ -1,7 +1,8 @@
-"""Kills cappers at random moments and looks how long their limits outlive them: ``python tests/power/kills.py [N]``.
+"""Kills cappers at random moments and looks how long their limits outlive them: ``kills.py [CAPPERS] [RUNS]``.
 
 Each capper is a process of its own on a tree of files, and goes through set, settle, another level and restore again
-and again. It gets SIGKILL, SIGTERM or SIGINT, or SIGKILL together with its guardian. Prints one JSON document.
+and again; runs under caps are in ``killed_runs.py``. Each gets SIGKILL, SIGTERM or SIGINT, or SIGKILL together with its
+guardian. Prints one JSON document.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from cpubench.power.registers import Host
 WAYS = ("SIGKILL", "SIGTERM", "SIGINT", "both")
 PHASES = ("start", "set", "settle", "change", "restore")
 LIMIT_S = 2.0
+CAPPERS, RUNS = 136, 64  # of the torture
 Write = Callable[[Path, str], None]
 
 
@@ -104,20 +106,30 @@ def kill(
     changed = trees.limits(root) != before
     began = time.monotonic()
     if way == "both":
-        with contextlib.suppress(OSError):  # the guardian of the session before has ended already
-            stat = Path(f"/proc/{int(at[1:])}/stat").read_text()
-            if stat.rpartition(")")[2].split()[1] == str(pid):
-                os.kill(int(at[1:]), signal.SIGKILL)
+        kill_guardian(int(at[1:]), pid)
     os.kill(pid, signal.SIGKILL if way == "both" else signal.Signals[way])
     if way == "both":
         os.waitpid(pid, 0)
         took = next_start(root)
     else:
-        took = seconds_until(lambda: trees.limits(root) == before and journal.load(root) is None, began, 2 * limit_s)
+        took = seconds_until(given_back(root, before), began, 2 * limit_s)
         os.waitpid(pid, 0)
     os.close(journal.lock(root))
-    good = trees.limits(root) == before and journal.load(root) is None and took < limit_s
-    return {"way": way, "phase": PHASES[at[0]], "changed": changed, "took_s": took, "good": good}
+    good = given_back(root, before)() and took < limit_s
+    return {"of": "capper", "way": way, "phase": PHASES[at[0]], "changed": changed, "took_s": took, "good": good}
+
+
+def given_back(root: Path, before: dict[str, str]) -> Callable[[], bool]:
+    """Whether every limit is as before and no journal is left."""
+    return lambda: trees.limits(root) == before and journal.load(root) is None
+
+
+def kill_guardian(guardian: int, parent: int) -> None:
+    """Kills the guardian of a capper; the one of a session before may have ended already."""
+    with contextlib.suppress(OSError):
+        stat = Path(f"/proc/{guardian}/stat").read_text()
+        if stat.rpartition(")")[2].split()[1] == str(parent):
+            os.kill(guardian, signal.SIGKILL)
 
 
 def next_start(root: Path) -> float:
@@ -128,31 +140,46 @@ def next_start(root: Path) -> float:
     return time.monotonic() - began if code == 0 else float("inf")
 
 
-def seconds_until(done: object, began: float, most_s: float) -> float:
+def seconds_until(done: Callable[[], bool], began: float, most_s: float) -> float:
     """The seconds since ``began`` when ``done()`` was first true; ``most_s`` where it was not until then."""
     while time.monotonic() - began < most_s:
-        if done():  # type: ignore[operator]
+        if done():
             return time.monotonic() - began
         time.sleep(0.001)
     return most_s
 
 
-def main(kills: int) -> int:
-    rows = []
-    for number in range(kills):
-        with tempfile.TemporaryDirectory() as folder:
-            rows.append(kill(Path(folder), WAYS[number % len(WAYS)], number))
-    document = {
-        "kills": kills,
+def of(rows: list[dict[str, object]]) -> dict[str, object]:
+    """What kills of one kind came to."""
+    by = {way: [row for row in rows if row["way"] == way] for way in WAYS}
+    return {
+        "kills": len(rows),
         "given_back": sum(bool(row["good"]) for row in rows),
         "with_a_limit_changed": sum(bool(row["changed"]) for row in rows),
         "phases": Counter(str(row["phase"]) for row in rows),
-        "longest_s": {way: max(float(str(r["took_s"])) for r in rows if r["way"] == way) for way in WAYS[:kills]},
+        "ways": {way: {"kills": len(mine), "given_back": sum(bool(row["good"]) for row in mine),
+                       "longest_s": max(float(str(row["took_s"])) for row in mine)}
+                 for way, mine in by.items() if mine},
         "bad": [row for row in rows if not row["good"]],
-    }
+    }  # fmt: skip
+
+
+def main(cappers: int, runs: int) -> int:
+    from power import killed_runs  # which loads what a run needs
+
+    made = {"cappers": (cappers, kill), "runs": (runs, killed_runs.kill)}
+    document = {}
+    for name, (count, one) in made.items():
+        rows = []
+        for number in range(count):
+            with tempfile.TemporaryDirectory() as folder:
+                rows.append(one(Path(folder), WAYS[number % len(WAYS)], number))
+        document[name] = of(rows)
     print(json.dumps(document, indent=1))
-    return 0 if document["given_back"] == kills else 1
+    return 1 if any(found["bad"] for found in document.values()) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 200))
+    given = [int(word) for word in sys.argv[1:]]
+    sys.modules.setdefault("power.kills", sys.modules[__name__])  # killed_runs takes what is here
+    sys.exit(main(*(given or [CAPPERS, RUNS])))
