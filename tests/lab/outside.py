@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from lab import boot_run
+
 KEEP = "CPUBENCH_LAB_KEEP"
 
 
@@ -22,6 +24,6 @@ def looked_at(run: Path) -> bool:
         if done.returncode != 0:
             print(f"== on this host, {arguments[0]} of the capped run: BAD\n{done.stdout}{done.stderr}")
             return False
-    good = all(f">{level}<" in html.read_text() for level in ("400W", "60%"))
+    good = all(f">{level}<" in html.read_text() for level in boot_run.LEVELS)
     print(f"== on this host, validate, score and report of the capped run: {'good' if good else 'BAD: levels are missing'}")
     return good
