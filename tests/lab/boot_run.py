@@ -8,7 +8,7 @@ import pytest
 from lab import guest
 from lab.guest import cpubench
 
-# Seconds. The profile's own would make half an hour of eight passes; each of the 24 blocks takes three seconds to start.
+# Seconds. The profile's own would make half an hour of eight passes; each of 24 blocks takes three seconds to start.
 TIMES = "settle=0.5,idle=2,uncapped=3,verify=3,total=4,least=0.4"
 LEVELS = ("560W", "75%", "as-is")  # of 660 W: a lower cap holds up the start of each block as well
 CAPS = [word for level in LEVELS for word in ("--cap", level)]

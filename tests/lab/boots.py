@@ -1,7 +1,7 @@
 """The power lab: a virtual machine with powercap zones of a module of ours; ``python tests/lab/boots.py [BOOTS]``.
 
-Each boot runs a file of cases with pytest, inside of this host's own files and with this Python. CPUBENCH_LAB_KEEP=FOLDER
-keeps the capped run of the boot ``run``.
+Each boot runs a file of cases with pytest, inside of this host's own files and with this Python. The capped run of the
+boot ``run`` is kept in the folder CPUBENCH_LAB_KEEP.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def registers() -> dict[str, bytes]:
     found = {}
     for one in ZONES.glob("intel-rapl:*"):
         name = one.resolve().relative_to((ZONES / "intel-rapl").resolve())
-        for file in (*one.glob("constraint_*_power_limit_uw"), *one.glob("constraint_*_time_window_us"), one / "enabled"):
+        for file in (*one.glob("constraint_*_limit_uw"), *one.glob("constraint_*_window_us"), one / "enabled"):
             found[f"{name}/{file.name}"] = file.read_bytes()
     return found
 

@@ -25,5 +25,7 @@ def looked_at(run: Path) -> bool:
             print(f"== on this host, {arguments[0]} of the capped run: BAD\n{done.stdout}{done.stderr}")
             return False
     good = all(f">{level}<" in html.read_text() for level in boot_run.LEVELS)
-    print(f"== on this host, validate, score and report of the capped run: {'good' if good else 'BAD: levels are missing'}")
+    print(
+        f"== on this host, validate, score, report of the capped run: {'good' if good else 'BAD: levels are missing'}"
+    )
     return good

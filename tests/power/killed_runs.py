@@ -25,7 +25,7 @@ from hosts import short
 from cpubench.measure import child, entering, folder, powered, runner
 from cpubench.power import guardian, journal, registers, session
 
-assert powered and runner  # loaded once, before the forks
+LOADED = (powered, runner)  # once, before the forks
 AT = ("set", "settle", "run", "restore")
 SPANS_S = dict(zip(AT, (0.006, 0.03, 0.25, 0.006), strict=True))  # about what each takes
 MOST_WAIT_S, GONE_S = 60.0, 10.0
@@ -132,4 +132,3 @@ def _processes(text: str) -> list[int]:
             if entry.name.isdecimal() and text.encode() in (entry / "cmdline").read_bytes():
                 found.append(int(entry.name))
     return [pid for pid in found if pid != os.getpid()]
-
