@@ -3,7 +3,7 @@
  * Watts from a simple model. A socket draws idle_mw and shares out work_mw among its CPUs, each by how much of its
  * time it works: is neither idle nor held up. A limit holds CPUs up: on each a real-time thread takes time away, so
  * that whatever runs there is slower. It keeps account: what a CPU worked too much in a moment when the thread came
- * late is taken back afterwards, so that the mean is the limit.
+ * late is taken back afterwards, and what it was held up too long is given back, so that the mean is the limit.
  */
 #include <linux/cpu.h>
 #include <linux/cpufreq.h>
@@ -18,6 +18,7 @@
 #define PERIOD_US 10000
 #define MOST_HELD_US (PERIOD_US * 9 / 10) /* the scheduler lets real-time threads have 95 % */
 #define MOST_DUE_US 1000000
+#define MOST_CREDIT_US 50000
 
 static uint idle_mw = 90000, work_mw = 240000;
 module_param(idle_mw, uint, 0444);
@@ -74,11 +75,11 @@ static int hold(void *data)
 
 	sched_set_fifo(current);
 	while (!kthread_should_stop()) {
-		s64 held_us = min_t(s64, due_us, MOST_HELD_US);
+		s64 asked_us = clamp_t(s64, due_us, 0, MOST_HELD_US), held_us;
 		u64 began_ns = ktime_get_ns(), now_us, idle_us;
-		s64 passed, worked, rest_us;
+		s64 passed, worked, rest_us, least_us;
 
-		while (ktime_get_ns() < began_ns + held_us * 1000)
+		while (ktime_get_ns() < began_ns + asked_us * 1000)
 			cpu_relax();
 		held_us = (ktime_get_ns() - began_ns) / 1000;
 		rest_us = max_t(s64, PERIOD_US - held_us, PERIOD_US / 10);
@@ -89,7 +90,10 @@ static int hold(void *data)
 			continue;
 		worked = clamp_t(s64, passed - (s64)(idle_us - idle_before_us) - held_us, 0, passed);
 		atomic64_add(worked * (work_mw / cpus_of[me->socket]), &work_nj[me->socket]);
-		due_us = clamp_t(s64, due_us + worked - passed * allowed(me->socket) / 1000, 0, MOST_DUE_US);
+		/* No credit comes from being idle: it would be a burst above the limit. */
+		least_us = max_t(s64, min_t(s64, due_us, 0) - (held_us - asked_us), -MOST_CREDIT_US);
+		due_us += worked - passed * allowed(me->socket) / 1000;
+		due_us = clamp_t(s64, due_us, least_us, MOST_DUE_US);
 		before_us = now_us;
 		idle_before_us = idle_us;
 	}
