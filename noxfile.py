@@ -97,7 +97,7 @@ def torture(session: nox.Session) -> None:
 @nox.session
 def lab(session: nox.Session) -> None:
     """Meters and caps in virtual machines, whose kernel has power zones of ours; says what to install for that."""
-    session.install("-q", ".")
+    session.install("-q", ".[report]")
     session.run("python", "tests/lab/boots.py", *session.posargs)
 
 
