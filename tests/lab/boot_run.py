@@ -70,7 +70,7 @@ def test_each_level_has_points_per_watt_of_the_family(power):
         assert found["per_watt_net"]["value"] > found["per_watt"]["value"]
         points, watts = found["per_watt"]["value"], row["watts"]["value"]
         guest.figure(f"run {row['level']}: {points:.4g} points/W of lock, {watts:.1f} W in {row['windows']} windows")
-    assert power["idle"]["before_watts"] == pytest.approx(180, rel=0.2)
+    assert 180 < power["idle"]["before_watts"] < 260  # at rest, but for the reading itself
 
 
 def test_windows_under_a_cap_draw_no_more_than_it_allows(power):
