@@ -1,0 +1,178 @@
+"""The controller: which host is started, looked at and finished when. What touches a host is the engine's.
+
+A run goes on without the controller, so that one which is stopped loses nothing: the next takes up what runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from cpubench.errors import UsageError
+from cpubench.fleet.layout import VISITS, Cell, cell_folder
+from cpubench.fleet.receive import receive, verdict
+from cpubench.fleet.state import write, write_failure
+from cpubench.fleet.told import Told
+from cpubench.results.files import canonical
+
+Json = dict[str, Any]
+MISSES = 3  # looks in a row at which a host does not answer: then it is given up
+
+
+class Engine(Protocol):
+    """Plays over hosts, several at a time; ``wait`` returns what was told meanwhile, after so many seconds at most."""
+
+    def start(self, cells: Sequence[Cell]) -> None: ...
+    def finish(self, cells: Mapping[Cell, bool]) -> None: ...
+    def incoming(self, cell: Cell) -> Path: ...
+    def free(self) -> bool: ...
+    def wait(self, seconds: float) -> list[Told]: ...
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds: of a run, until it is ended, between looks, and for which hosts are gathered into one play."""
+
+    expected_s: float
+    deadline_s: float
+    poll_s: float = 60.0
+    gather_s: float = 2.0
+
+
+@dataclass
+class Going:
+    """A cell under way; ``due_s`` is when its host is looked at next, and never while a play is there."""
+
+    cell: Cell
+    began_s: float
+    due_s: float = math.inf
+    misses: int = 0
+    stopping: bool = False
+    visits_s: list[float] = field(default_factory=list)  # since it began, while it was measuring
+
+
+@dataclass
+class Round:
+    """All that a call of ``fleet run`` knows."""
+
+    plan: Json
+    fleet: Path
+    groups: Mapping[str, str]  # the power group of each host; its own name where it has none
+    queue: list[Cell]
+    engine: Engine
+    times: Times
+    now: Callable[[], float]
+    say: Callable[[str], None]
+    going: dict[str, Going] = field(default_factory=dict)
+    done: int = 0
+
+
+def drive(round_: Round) -> None:
+    """Nothing; each cell of the queue has a result or a failure afterwards. A dead or slow host delays nobody else."""
+    one, gather = round_, 0.0
+    while one.queue or one.going:
+        now = one.now()
+        ready, due = startable(one), [going for going in one.going.values() if going.due_s <= now]
+        if not (ready or due):
+            gather = now + one.times.gather_s
+        elif one.engine.free() and now >= gather:
+            _send(one, ready, due, now)
+            gather = now + one.times.gather_s
+            continue
+        until = min((going.due_s for going in one.going.values()), default=math.inf)
+        if ready or due:
+            until = gather if one.engine.free() else math.inf
+        for told in one.engine.wait(min(max(until - now, 0.01), 600.0)):
+            _hear(one, told)
+
+
+def startable(one: Round) -> list[Cell]:
+    """The next cell of each host that does nothing, in the plan's order, one host of each power group."""
+    busy = {one.groups[host] for host in one.going}
+    found = []
+    for cell in one.queue:
+        if one.groups[cell.host] not in busy:
+            busy.add(one.groups[cell.host])
+            found.append(cell)
+    return found
+
+
+def _send(one: Round, ready: Sequence[Cell], due: Sequence[Going], now: float) -> None:
+    if due:
+        for going in due:
+            going.due_s = math.inf
+            going.stopping = now - going.began_s > one.times.deadline_s
+        one.engine.finish({going.cell: going.stopping for going in due})
+    if ready:
+        started = set(ready)
+        one.queue[:] = [cell for cell in one.queue if cell not in started]
+        one.going |= {cell.host: Going(cell, now) for cell in ready}
+        one.engine.start(ready)
+
+
+def _hear(one: Round, told: Told) -> None:
+    going, now = one.going[told.host], one.now()
+    cell = going.cell
+    if told.phase == "start":
+        if told.state in ("started", "running", "done"):
+            wait_s = {"started": one.times.expected_s, "running": min(one.times.poll_s, one.times.expected_s)}
+            going.began_s, going.due_s = now, now + wait_s.get(told.state, 0.0)
+            one.say(f"{_name(cell)}: {told.state}")
+        else:
+            kind = told.state if told.state in ("unreachable", "busy") else "preflight refused"
+            _fail(one, cell, kind, told.text, aside=True)
+    elif told.state == "unreachable":
+        going.misses += 1
+        if going.misses >= MISSES or going.stopping:
+            _fail(one, cell, "unreachable", f"in mid-run: {told.text}", aside=True)
+        else:
+            going.due_s = now + one.times.poll_s
+    elif told.state == "running" and not going.stopping:
+        going.misses, going.due_s = 0, now + one.times.poll_s
+        going.visits_s.append(round(now - going.began_s, 1))
+    elif told.state == "failed":
+        _fail(one, cell, "timed out" if going.stopping else "bad result", told.text, aside=True)
+    else:
+        _ended(one, going, told)
+
+
+def _ended(one: Round, going: Going, told: Told) -> None:
+    """A run is over: its result is taken, or how it failed is stored, or both where a limit was not given back."""
+    cell = going.cell
+    failed = verdict(told.outcome)
+    if "sha256" in told.outcome:
+        try:
+            if not told.fetched:
+                raise UsageError("fetch", f"the result stays on the host: {told.text or 'it was not fetched'}")
+            receive(one.engine.incoming(cell), str(told.outcome["sha256"]), cell, one.plan, one.fleet)
+        except UsageError as error:
+            if error.code == "results":
+                raise
+            failed = failed or ("bad result", str(error))
+    visits = {"visits_s": going.visits_s, "took_s": told.outcome.get("took_s")}
+    write(cell_folder(one.fleet, cell) / VISITS, canonical(visits))
+    if failed:
+        _fail(one, cell, *failed, aside=failed[0] in ("cap not given back", "timed out", "busy"))
+        return
+    del one.going[cell.host]
+    one.done += 1
+    one.say(f"{_name(cell)}: done")
+
+
+def _fail(one: Round, cell: Cell, kind: str, text: str, aside: bool) -> None:
+    """Stores the failure; of a host that is set aside, its other cells are not tried in this call."""
+    one.going.pop(cell.host, None)
+    write_failure(one.fleet, cell, kind, text or "no reason was told")
+    one.say(f"{_name(cell)}: {kind}: {text}")
+    if aside:
+        for other in [other for other in one.queue if other.host == cell.host]:
+            write_failure(one.fleet, other, kind, f"not tried after {cell.cap} "
+                          f"repeat {cell.repeat}: {text}")  # fmt: skip
+        one.queue[:] = [other for other in one.queue if other.host != cell.host]
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.host} {cell.cap} repeat {cell.repeat}"

@@ -1,0 +1,80 @@
+"""What came from a host: a result is checked against its sum, its own seals and the plan before it counts."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from cpubench.errors import UsageError
+from cpubench.fleet.layout import FAILURE, RUN, SUM, Cell, cell_folder
+from cpubench.fleet.state import write
+from cpubench.results.load import load_run
+from cpubench.results.parse import MAX_BYTES, read, shown
+from cpubench.results.records import Run
+
+Json = dict[str, Any]
+
+
+def verdict(outcome: Json) -> tuple[str, str] | None:
+    """The class and the text of a run that left no result, or did not give back a limit; None for one that is good."""
+    error = outcome.get("error") if isinstance(outcome.get("error"), dict) else {}
+    code, text = str((error or {}).get("code", "")), str((error or {}).get("text", ""))
+    restore = outcome.get("restore") if isinstance(outcome.get("restore"), dict) else {}
+    if outcome.get("exit") == 70 or (restore or {}).get("exit") == 70:
+        return "cap not given back", text or str((restore or {}).get("text", ""))
+    if outcome.get("state") == "gone":
+        return "bad result", "the run is gone: it was killed, or the host was started anew"
+    if outcome.get("timed_out"):
+        return "timed out", "the run did not end before its deadline, and was ended"
+    if "sha256" in outcome:
+        return None
+    if code == "busy":
+        return "busy", text
+    kind = "bad result" if outcome.get("measured") else "preflight refused"
+    return kind, text or f"no result: the run ended with {outcome.get('exit')}"
+
+
+def receive(incoming: Path, sha256: str, cell: Cell, plan: Json, fleet: Path) -> None:
+    """Nothing; the file becomes the cell's result. UsageError where it is not what was sent, or not what was asked."""
+    data = read(incoming)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise UsageError("changed", "the result is not what the host sent: its sum differs")
+    check(unpacked(data), cell, plan)
+    folder = cell_folder(fleet, cell)
+    write(folder / RUN, data)
+    write(folder / SUM, f"{sha256}  {RUN}\n".encode())  # last: a result without it does not count
+    (folder / FAILURE).unlink(missing_ok=True)
+    incoming.unlink(missing_ok=True)
+
+
+def unpacked(data: bytes) -> Run:
+    """The run of a ``run.json.gz``, at most 200 MB of it."""
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        text = stream.decompress(data, MAX_BYTES)
+    except zlib.error as error:
+        raise UsageError("packed", f"the result is not gzip: {error}") from None
+    if not stream.eof:
+        raise UsageError("packed", "the result was cut, or is larger than 200 MB")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "run.json")
+        file.write_bytes(text)
+        try:
+            return load_run(file)
+        except UsageError as fault:
+            place = fault.where.removeprefix(shown(str(file), 120)).removeprefix(": ")
+            raise UsageError(fault.code, f"{place}: {fault.text}" if place else fault.text) from None
+
+
+def check(run: Run, cell: Cell, plan: Json) -> None:
+    """None if the run is of the plan's suite and of the cell's level."""
+    if run.plan.suite != plan["suite"]:
+        raise UsageError("suite", f"the result is of suite {run.plan.suite}, the plan of {plan['suite']}")
+    other = [one.key for one in run.plan.variants if plan["kernels"].get(one.kernel) != one.version]
+    if other:
+        raise UsageError("suite", f"{shown(other[0], 60)} is of another version than the plan's")
+    if run.plan.caps != [cell.cap]:
+        raise UsageError("cap", f"the result is at {shown(', '.join(run.plan.caps), 60)}, not at {cell.cap}")

@@ -1,0 +1,90 @@
+"""What the events of a play say of a host: pure functions from ansible-runner's events."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+MOST = 400  # characters of what a host says
+
+
+class Told(NamedTuple):
+    """How a host's part in a play ended.
+
+    ``state`` of a start: started, running, done, refused, busy; of a finish: running, done, gone; of both: unreachable,
+    and failed, where a task did. ``outcome`` is what the job on the host says, ``fetched`` whether its result is here.
+    """
+
+    host: str
+    phase: str  # start or finish
+    state: str
+    text: str = ""
+    outcome: Json = {}  # noqa: RUF012  # never changed
+    fetched: bool = False
+
+
+def hear(memory: dict[str, Json], phase: str, event: Json) -> Told | None:
+    """What an event tells, once a host's part is over; ``memory`` holds what its earlier events said."""
+    data, kind = event.get("event_data") or {}, event.get("event")
+    host, task, res = data.get("host"), data.get("task"), data.get("res")
+    if kind not in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable") or not isinstance(res, dict):
+        return None
+    host, before = str(host), memory.setdefault(str(host), {})
+    if kind == "runner_on_unreachable":
+        return Told(host, phase, "unreachable", one_line(res))
+    if kind == "runner_on_failed":
+        before["failed"] = f"{task}: {one_line(res)}"
+        return Told(host, phase, "failed", before["failed"]) if phase == "start" or task == "clean" else None
+    if task == "fetch":
+        before["fetched"] = True
+    said = answer(res) if task in ("preflight", "start", "look", "clean") else {}
+    if task == "look":
+        before["look"] = said
+        before["stop"] = said.get("state") != "running"
+    if task == "preflight" and said.get("state") in ("refused", "busy"):
+        return Told(host, phase, said["state"], str(said.get("text", ""))[:MOST])
+    if task == "start":
+        return Told(host, phase, str(said.get("state")), "", said)
+    if task == "clean":
+        outcome = before.get("look", {"state": "gone"})
+        if _exit(said) == 70:
+            outcome = {**outcome, "restore": said["restore"]}
+        text, fetched = before.get("failed", ""), bool(before.get("fetched"))
+        return Told(host, phase, str(outcome.get("state")), text, outcome, fetched)
+    return None
+
+
+def left(memory: dict[str, Json], phase: str, host: str, ended: str) -> Told:
+    """What is to be said of a host whose part ended without a last event: it still runs, or Ansible ended early."""
+    before = memory.get(host, {})
+    if before.get("look", {}).get("state") == "running" and "failed" not in before:
+        return Told(host, phase, "running")
+    return Told(host, phase, "failed", before.get("failed", ended))
+
+
+def _exit(said: Json) -> Any:
+    restore = said.get("restore")
+    return restore.get("exit") if isinstance(restore, dict) else None
+
+
+def answer(res: Json) -> Json:
+    """The JSON object in the last line that a host printed; ``state`` is gone where there is none."""
+    for text in reversed(str(res.get("stdout", "")).splitlines()):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and isinstance(found.get("state"), str):
+            return found
+    return {"state": "gone"}
+
+
+def one_line(res: Json) -> str:
+    """Why a task failed, from what it printed last."""
+    texts = [str(res.get(key, "")) for key in ("stderr", "stdout", "msg")]
+    if "UNREACHABLE" in texts[2] or res.get("unreachable") or not any(text.strip() for text in texts[:2]):
+        texts = [texts[2]]
+    lines = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(("Shared connection", "Warning: Permanently"))]
+    return (" ".join(lines) if len(texts) == 1 else lines[-1] if lines else str(res.get("msg", "")))[:MOST]

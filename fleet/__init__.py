@@ -1,0 +1,1 @@
+"""What ``cpubench fleet init`` copies: an inventory to edit, and the playbook that Ansible runs."""
