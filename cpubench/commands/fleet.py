@@ -84,8 +84,9 @@ def plan(
     run = {"--profile": profile, "--families": families, "--copies": copies, "--meter": meter, "--budget": budget}
     made, file = planned(folder, results, caps or ("as-is",), repeats, group, run, deadline, seed)
     if json_:
-        emit({"file": str(file), **{key: made[key] for key in ("fleet", "seed", "suite_hash", "arguments", "expected_s")},
-              "hosts": len(made["hosts"]), "runs": len(made["cells"])})  # fmt: skip
+        kept = ("fleet", "seed", "suite_hash", "arguments", "expected_s")
+        numbers = {"hosts": len(made["hosts"]), "runs": len(made["cells"])}
+        emit({"file": str(file), **{key: made[key] for key in kept}, **numbers})
     else:
         click.echo(f"{len(made['cells'])} runs of {len(made['hosts'])} hosts, seed {made['seed']}, at most about "
                    f"{made['expected_s'] / 60:.1f} min each: {file}")  # fmt: skip

@@ -51,7 +51,8 @@ def planned(
     arguments = [part for name, value in run.items() if value is not None for part in (name, value)]
     fleet = place(folder, results)
     made = plan.make(
-        fleet.name, hosts, names, repeats, arguments, group=group, versions=kernels(), expected_s=expected_s, deadline_s=deadline_s,
+        fleet.name, hosts, names, repeats, arguments, group=group, versions=kernels(),
+        expected_s=expected_s, deadline_s=deadline_s,
         seed=random.SystemRandom().randrange(2**32) if seed is None else seed,
         created_utc=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     )  # fmt: skip

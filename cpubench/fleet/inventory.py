@@ -1,8 +1,8 @@
 """The hosts of an inventory of Ansible in YAML, as the plan needs them.
 
 Ansible reads the same file when it runs, with all that it knows. Here it is read strictly, in a tenth of the time that
-``ansible-inventory`` takes for 1,000 names: a key that is there twice, a group without hosts and a variable of ours that
-makes no sense are refused before a host is touched.
+``ansible-inventory`` takes for 1,000 names: a key that is there twice, a group without hosts and a variable of ours
+that makes no sense are refused before a host is touched.
 """
 
 from __future__ import annotations
@@ -174,5 +174,5 @@ def _check_addresses(hosts: list[Host]) -> None:
     for host in hosts:
         other = first.setdefault(host.address, host)
         if other is not host and (host.group is None or host.group != other.group):
-            text = f"{other.name} and {host.name} are both {shown(host.address, 80)}: leave one out, or give both the same power_group"
-            raise UsageError("duplicate", text)
+            text = f"{other.name} and {host.name} are both {shown(host.address, 80)}"
+            raise UsageError("duplicate", f"{text}: leave one out, or give both the same power_group")

@@ -109,7 +109,7 @@ def start(folder: Path, asked: Json) -> Json:
 
 
 def work(folder: Path, asked: Json) -> Json:
-    """What became of the run, which is also written to ``outcome.json``; limits are given back whatever became of it."""
+    """What became of the run, as ``outcome.json`` says too; limits are given back whatever became of it."""
     time.sleep(asked["settle_s"])  # the login that started this is over before anything is measured
     began, run = time.time(), folder / "run"
     command = [*shlex.split(asked.get("command") or f"{shlex.quote(sys.executable)} -m cpubench"), "run", "--json"]

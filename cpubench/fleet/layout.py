@@ -1,7 +1,7 @@
 """Where the results of a fleet lie: the one place that knows the names.
 
-``RESULTS/<fleet>/plan.json`` is the plan. ``RESULTS/<fleet>/<host>/<cap>-r<repeat>-<suite hash>/`` is a cell: one run of
-one host at one level. It holds ``run.json.gz`` with ``run.json.gz.sha256`` beside it (the form of sha256sum(1)), or
+``RESULTS/<fleet>/plan.json`` is the plan. ``RESULTS/<fleet>/<host>/<cap>-r<repeat>-<suite hash>/`` is a cell: one run
+of one host at one level. It holds ``run.json.gz`` with ``run.json.gz.sha256`` beside it (the form of sha256sum(1)), or
 ``failure.json`` {"class", "text", "at"}, which a result replaces.
 """
 

@@ -12,7 +12,7 @@ from cpubench.errors import UsageError
 from cpubench.fleet.inventory import Host
 from cpubench.fleet.layout import Cell
 from cpubench.fleet.suite import suite_hash
-from cpubench.power.levels import AS_IS, parse_level
+from cpubench.power.levels import parse_level
 from cpubench.results.files import content_hash, sealed
 from cpubench.results.parse import located, parse, read, shown
 
@@ -22,8 +22,8 @@ MOST_CELLS = 200_000
 
 
 def make(
-    fleet: str, hosts: Sequence[Host], caps: Sequence[str], repeats: int, arguments: Sequence[str], *, seed: int, group: str,
-    versions: Mapping[str, int], expected_s: float, deadline_s: float, created_utc: str,
+    fleet: str, hosts: Sequence[Host], caps: Sequence[str], repeats: int, arguments: Sequence[str], *, seed: int,
+    group: str, versions: Mapping[str, int], expected_s: float, deadline_s: float, created_utc: str,
 ) -> Json:  # fmt: skip
     """The plan, whose order the seed alone decides. UsageError for a cap that a host cannot take."""
     levels = {host.name: host.caps or tuple(caps) for host in hosts}
@@ -55,7 +55,7 @@ def _check_cap(host: Host, cap: str) -> None:
 
 
 def order(hosts: Sequence[tuple[str, Sequence[str]]], repeats: int, seed: int) -> list[tuple[str, str, int]]:
-    """(host, cap, repeat): all hosts take turns, in an order drawn for each turn; a repeat has every cap of a host once.
+    """(host, cap, repeat): hosts take turns, in an order drawn for each; a repeat has every cap of a host once.
 
     So neither what changes with time nor the order of names or caps sides with a host or a level.
     """
