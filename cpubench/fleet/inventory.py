@@ -47,12 +47,8 @@ def _document(file: Path) -> Any:
     class Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-            twice = (
-                next((key for key in keys if keys.count(key) > 1), None)
-                if len(set(map(repr, keys))) < len(keys)
-                else None
-            )
-            if twice is not None:
+            if len(set(map(repr, keys))) < len(keys):
+                twice = next(key for key in keys if keys.count(key) > 1)
                 place = f"line {node.start_mark.line + 1}"
                 raise UsageError("duplicate", f"{shown(str(twice), 60)!r} is there twice in one mapping", place)
             return super().construct_mapping(node, deep)

@@ -155,8 +155,14 @@ def _run(command: list[str], folder: Path, deadline_s: float) -> Json:
     try:
         error = json.loads(text).get("error")
     except (ValueError, AttributeError):
-        error = None if run.returncode in WITH_RESULT else {"code": "killed", "text": f"ended with {run.returncode}"}
+        error = None if run.returncode in WITH_RESULT else {"code": "ended", "text": _last_words(folder, run.returncode)}
     return {"exit": run.returncode, "error": error, "timed_out": timed_out}
+
+
+def _last_words(folder: Path, code: int) -> str:
+    """Why a run ended that says it in no document: a signal, or the last line of its stderr."""
+    lines = [line for line in (folder / "log.txt").read_text(errors="replace").splitlines() if line.strip()]
+    return f"the run ended with {code}" + (f": {lines[-1][:300]}" if lines and code > 0 else "")
 
 
 def _pack(file: Path, packed: Path) -> Json:
