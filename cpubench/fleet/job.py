@@ -55,7 +55,7 @@ def _check_suite(asked: Json) -> None:
         raise UsageError("not_built", f"cpubench does not load here: {error}") from None
     if here != asked["suite"]:
         raise UsageError(
-            "suite", f"cpubench here measures {here}, the plan {asked['suite']}: install the plan's version"
+            "suite", f"cpubench measures {here} here, the plan {asked['suite']}: install its version"
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 MOST = 400  # characters of what a host says
+NOISE = ("Shared connection", "Connection to", "Warning: Permanently added")  # of ssh, on stderr
 
 
 class Told(NamedTuple):
@@ -81,10 +82,10 @@ def answer(res: Json) -> Json:
 
 
 def one_line(res: Json) -> str:
-    """Why a task failed, from what it printed last."""
-    texts = [str(res.get(key, "")) for key in ("stderr", "stdout", "msg")]
-    if "UNREACHABLE" in texts[2] or res.get("unreachable") or not any(text.strip() for text in texts[:2]):
-        texts = [texts[2]]
-    lines = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith(("Shared connection", "Warning: Permanently"))]
-    return (" ".join(lines) if len(texts) == 1 else lines[-1] if lines else str(res.get("msg", "")))[:MOST]
+    """Why a task failed: all that Ansible says of a host that it did not reach, else what was printed last there."""
+    message = str(res.get("msg", ""))
+    if res.get("unreachable"):
+        return " ".join(line for line in map(str.strip, message.splitlines()) if line)[:MOST]
+    printed = str(res.get("stdout", "")).splitlines() + str(res.get("stderr", "")).splitlines()
+    lines = [line.strip() for line in printed if line.strip() and not line.startswith(NOISE)]
+    return (lines[-1] if lines else " ".join(message.split()))[:MOST]

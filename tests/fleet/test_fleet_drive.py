@@ -1,0 +1,219 @@
+"""The controller over simulated hosts: who waits for whom, when a host is looked at, and what becomes of a result."""
+
+import gzip
+import hashlib
+import json
+from collections import Counter
+
+import made
+import pytest
+
+from cpubench import SUITE_VERSION
+from cpubench.errors import UsageError
+from cpubench.fleet import plan, state
+from cpubench.fleet.drive import Round, Times, drive
+from cpubench.fleet.inventory import Host
+from cpubench.fleet.layout import Cell, cell_folder
+from cpubench.fleet.receive import receive, verdict
+from cpubench.fleet.told import Told
+
+VERSIONS = {name: 1 for name in made.KERNELS} | {"test_work": 3}
+EXPECTED_S, POLL_S = 100.0, 60.0
+
+
+def packed(**more):
+    data = gzip.compress(json.dumps(made.made_run(2, suite=SUITE_VERSION, **more)).encode())
+    return data, hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def result():
+    return packed()
+
+
+class Simulated:
+    """Hosts that take as long as they are told to, on a clock that only ``wait`` moves."""
+
+    def __init__(self, folder, result, took_s=None, says=None, slots=4):
+        self.folder, self.result, self.slots = folder, result, slots
+        self.took_s, self.says = took_s or {}, says or {}
+        self.now_s, self.events, self.began, self.log = 0.0, [], {}, []
+        self.plays = 0
+
+    def incoming(self, cell):
+        return self.folder / f"{cell.host}.incoming"
+
+    def free(self):
+        return self.plays < self.slots
+
+    def start(self, cells):
+        self._later("start", {cell: False for cell in cells})
+
+    def finish(self, cells):
+        self._later("finish", cells)
+
+    def _later(self, phase, cells):
+        self.plays += 1
+        waits = [15.0 if self.says.get(cell.host) == "unreachable" else 2.0 for cell in cells]
+        for (cell, stop), wait_s in zip(cells.items(), waits, strict=True):
+            self.log.append((self.now_s, phase, cell))
+            self.events.append((self.now_s + wait_s, phase, cell, stop))
+        self.events.append((self.now_s + max(waits), "end", None, None))
+
+    def wait(self, seconds):
+        until = self.now_s + seconds
+        due = sorted((one for one in self.events if one[0] <= until), key=lambda one: one[0])[:1]
+        self.now_s = max(due[0][0] if due else until, self.now_s)
+        if not due:
+            return []
+        self.events.remove(due[0])
+        _, phase, cell, stop = due[0]
+        if phase == "end":
+            self.plays -= 1
+            return []
+        return [self._told(phase, cell, stop)]
+
+    def _told(self, phase, cell, stop):
+        said = self.says.get(cell.host)
+        if phase == "start":
+            if said in ("unreachable", "busy", "refused"):
+                return Told(cell.host, phase, said, "why")
+            self.began[cell] = self.now_s
+            return Told(cell.host, phase, "started")
+        if said == "lost":
+            return Told(cell.host, phase, "unreachable", "no answer")
+        if self.now_s - self.began[cell] < self.took_s.get(cell.host, 90.0):
+            return Told(cell.host, phase, "running", outcome={"state": "running"}) if not stop else Told(
+                cell.host, phase, "running", "", {"state": "running", "timed_out": True})  # fmt: skip
+        outcome = {"state": "done", "exit": 0, "sha256": self.result[1], "took_s": 90.0}
+        if said == "capped":
+            outcome["restore"] = {"exit": 70, "text": "still at 300 W"}
+        self.incoming(cell).write_bytes(self.result[0] if said != "changed" else self.result[0] + b"x")
+        return Told(cell.host, phase, "done", "", outcome, True)
+
+
+def driven(tmp_path, result, names, groups=None, repeats=2, deadline_s=400.0, **simulated):
+    hosts = [Host(name, (groups or {}).get(name), None, None, f"{name}:22") for name in names]
+    document = plan.make(
+        "f", hosts, ["as-is"], repeats, [], seed=1, group="candidates", versions=VERSIONS, expected_s=EXPECTED_S,
+        deadline_s=deadline_s, created_utc="2026-01-01T00:00:00Z",
+    )  # fmt: skip
+    engine = Simulated(tmp_path, result, **simulated)
+    of = {host.name: host.group or f"host {host.name}" for host in hosts}
+    queue = [cell for cell in plan.cells_of(document) if not state.is_done(tmp_path, cell)]
+    times = Times(EXPECTED_S, deadline_s, POLL_S, 2.0)
+    drive(Round(document, tmp_path, of, queue, engine, times, lambda: engine.now_s, lambda text: None))
+    return engine, state.status(tmp_path, document)
+
+
+def test_all_hosts_measure_at_once_and_again_there_is_nothing_to_do(tmp_path, result):
+    engine, found = driven(tmp_path, result, [f"h{n}" for n in range(30)])
+    assert (found["done"], found["failures"]) == (60, {})
+    assert engine.now_s < 2.5 * EXPECTED_S  # two runs one after the other, of 30 hosts beside each other
+    assert Counter(phase for _, phase, _ in engine.log) == {"start": 60, "finish": 60}  # no look before its time
+    again, _ = driven(tmp_path, result, [f"h{n}" for n in range(30)])
+    assert again.log == []
+
+
+def test_one_of_a_power_group_measures_at_a_time(tmp_path, result):
+    groups = {"a": "g", "b": "g", "c": "g"}
+    engine, found = driven(tmp_path, result, ["a", "b", "c", "d"], groups, repeats=1)
+    assert found["done"] == 4
+    begun = sorted(at for cell, at in engine.began.items() if cell.host in groups)
+    assert all(later - earlier >= EXPECTED_S for earlier, later in zip(begun, begun[1:], strict=False))
+
+
+def test_dead_and_slow_hosts_delay_nobody(tmp_path, result):
+    names = [f"h{n}" for n in range(10)]
+    engine, found = driven(
+        tmp_path, result, [*names, "dead", "slow", "lost"], repeats=1, took_s={"slow": 390.0},
+        says={"dead": "unreachable", "lost": "lost"},
+    )  # fmt: skip
+    rows = {row["host"]: row for row in found["rows"]}
+    assert all(rows[name]["state"] == "done" for name in [*names, "slow"])
+    assert [rows[name]["class"] for name in ("dead", "lost")] == ["unreachable"] * 2
+    ends = [at for at, phase, cell in engine.log if phase == "finish" and cell.host in names]
+    assert max(ends) < EXPECTED_S + 10
+    looks = [at for at, phase, cell in engine.log if phase == "finish" and cell.host == "slow"]
+    assert looks[0] >= EXPECTED_S  # first at the expected time, then rarely
+    assert all(POLL_S <= later - earlier < POLL_S + 10 for earlier, later in zip(looks, looks[1:], strict=False))
+    assert rows["slow"]["visits"] == len(looks) - 1  # the last found it done
+    assert rows["h0"]["visits"] == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("unreachable", "unreachable"), ("busy", "busy"), ("refused", "preflight refused"), ("capped", "cap not given back")],
+)
+def test_a_host_with_a_failure_is_set_aside_for_this_call(tmp_path, result, said, kind):
+    engine, found = driven(tmp_path, result, ["a", "b"], repeats=3, says={"b": said})
+    rows = [row for row in found["rows"] if row["host"] == "b"]
+    assert {row["class"] for row in rows} == {kind}
+    assert sum(phase == "start" and cell.host == "b" for _, phase, cell in engine.log) == 1
+    assert sum(row["text"].startswith("not tried after as-is repeat 1") for row in rows) == 2
+    assert [row["state"] for row in found["rows"] if row["host"] == "a"] == ["done"] * 3
+    assert found["done"] == (4 if said == "capped" else 3)  # it was measured as asked; its limits are another matter
+
+
+def test_a_run_beyond_its_deadline_is_ended(tmp_path, result):
+    engine, found = driven(tmp_path, result, ["a"], repeats=1, took_s={"a": 9e9})
+    assert found["failures"] == {"timed out": 1}
+    assert engine.now_s < 400 + 2 * POLL_S
+
+
+def test_a_result_that_was_changed_on_the_way_is_no_result(tmp_path, result):
+    _, found = driven(tmp_path, result, ["a", "b"], repeats=2, says={"b": "changed"})
+    assert (found["done"], found["failures"]) == (2, {"bad result": 2})  # the next is tried all the same
+    assert "its sum differs" in next(row["text"] for row in found["rows"] if row["class"])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind"),
+    [
+        ({"state": "gone"}, "bad result"),
+        ({"state": "done", "exit": 2, "error": {"code": "busy", "text": "x"}}, "busy"),
+        ({"state": "done", "exit": 2, "error": {"code": "level", "text": "x"}}, "preflight refused"),
+        ({"state": "done", "exit": 2, "error": {"code": "write", "text": "x"}, "measured": True}, "bad result"),
+        ({"state": "done", "exit": 130, "timed_out": True}, "timed out"),
+        ({"state": "done", "exit": 70, "sha256": "x"}, "cap not given back"),
+        ({"state": "done", "exit": 0, "sha256": "x", "restore": {"exit": 70, "text": "y"}}, "cap not given back"),
+        ({"state": "running", "timed_out": True}, "timed out"),
+        ({"state": "done", "error": 7, "restore": []}, "preflight refused"),
+    ],
+)
+def test_how_a_run_ended_is_told_apart(outcome, kind):
+    found = verdict(outcome)
+    assert found is not None
+    assert found[0] == kind
+    assert verdict({"state": "done", "exit": 0, "sha256": "x", "restore": {"exit": 0}}) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"suite": SUITE_VERSION + 1}, "of suite"),
+        ({"kernels": VERSIONS | {"mem_chase": 9}}, "of another version"),
+        ({"cap": "300W"}, "is at as-is, not at 300W"),
+        ({"data": b"no gzip"}, "is not gzip"),
+        ({"cut": True}, "was cut"),
+        ({"data": gzip.compress(b'{"schema": "cpubench.run/1"}')}, "missing required"),
+    ],
+)
+def test_a_result_that_is_not_what_was_asked_is_refused_and_nothing_is_stored(tmp_path, result, change, words):
+    document = {"suite": change.get("suite", SUITE_VERSION), "kernels": change.get("kernels", VERSIONS)}
+    data = change.get("data", result[0])[: -9 if change.get("cut") else None]
+    (tmp_path / "in").write_bytes(data)
+    cell = Cell("h", change.get("cap", "as-is"), 1, "0" * 12)
+    with pytest.raises(UsageError, match=words):
+        receive(tmp_path / "in", hashlib.sha256(data).hexdigest(), cell, document, tmp_path)
+    assert not cell_folder(tmp_path, cell).exists()
+
+
+def test_a_result_takes_the_place_of_a_failure(tmp_path, result):
+    cell = Cell("h", "as-is", 1, "0" * 12)
+    state.write_failure(tmp_path, cell, "busy", "x")
+    (tmp_path / "in").write_bytes(result[0])
+    receive(tmp_path / "in", result[1], cell, {"suite": SUITE_VERSION, "kernels": VERSIONS}, tmp_path)
+    assert state.is_done(tmp_path, cell)
+    assert state.failure(tmp_path, cell) is None
+    assert not (tmp_path / "in").exists()
