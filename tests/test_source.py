@@ -90,6 +90,7 @@ def test_imports_point_down():
         "analysis": {"analysis", "power", "results", "errors"},
         "power": {"power", "host", "results", "errors", "_native"},
         "report": {"report", "results", "errors"},
+        "fleet": {"fleet", "measure", "analysis", "power", "host", "results", "errors", "_native"},
         "measure": {"measure", "analysis", "power", "host", "results", "errors", "_native"},
         "selftest": {"selftest", "measure", "analysis", "host", "results", "errors", "_native"},
         "traces": {"traces", "analysis", "results", "errors"},

@@ -45,14 +45,18 @@ class Hosts:
     def __init__(self, folder: Path, names: list[str], tag: str) -> None:
         self.folder, self.names, self.tag = folder, names, tag
         self.key = folder / "key"
-        for key in ("key", "stranger", *names):
+
+    def open(self) -> None:
+        """Makes keys, namespaces and sshd."""
+        folder, tag = self.folder, self.tag
+        for key in ("key", "stranger", *self.names):
             sh(f"ssh-keygen -q -t ed25519 -N '' -f {folder / key}")
         (folder / "authorized").write_text((folder / "key.pub").read_text())
         (folder / "authorized").chmod(0o600)
         Path("/run/sshd").mkdir(exist_ok=True)
         sh(f"ip netns add {tag}; ip -n {tag} link set lo up; ip -n {tag} link add br0 type bridge;"
            f"ip -n {tag} addr add {NET}.1/24 dev br0; ip -n {tag} link set br0 up")  # fmt: skip
-        for at, name in enumerate(names):
+        for at, name in enumerate(self.names):
             space = self.space(name)
             sh(f"ip netns add {space}; ip -n {space} link set lo up;"
                f"ip -n {tag} link add v{at} type veth peer name e0 netns {space};"

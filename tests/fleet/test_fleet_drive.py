@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 from collections import Counter
+from itertools import pairwise
 
 import made
 import pytest
@@ -17,7 +18,7 @@ from cpubench.fleet.layout import Cell, cell_folder
 from cpubench.fleet.receive import receive, verdict
 from cpubench.fleet.told import Told
 
-VERSIONS = {name: 1 for name in made.KERNELS} | {"test_work": 3}
+VERSIONS = dict.fromkeys(made.KERNELS, 1) | {"test_work": 3}
 EXPECTED_S, POLL_S = 100.0, 60.0
 
 
@@ -47,7 +48,7 @@ class Simulated:
         return self.plays < self.slots
 
     def start(self, cells):
-        self._later("start", {cell: False for cell in cells})
+        self._later("start", dict.fromkeys(cells, False))
 
     def finish(self, cells):
         self._later("finish", cells)
@@ -120,7 +121,7 @@ def test_one_of_a_power_group_measures_at_a_time(tmp_path, result):
     engine, found = driven(tmp_path, result, ["a", "b", "c", "d"], groups, repeats=1)
     assert found["done"] == 4
     begun = sorted(at for cell, at in engine.began.items() if cell.host in groups)
-    assert all(later - earlier >= EXPECTED_S for earlier, later in zip(begun, begun[1:], strict=False))
+    assert all(later - earlier >= EXPECTED_S for earlier, later in pairwise(begun))
 
 
 def test_dead_and_slow_hosts_delay_nobody(tmp_path, result):
@@ -136,14 +137,19 @@ def test_dead_and_slow_hosts_delay_nobody(tmp_path, result):
     assert max(ends) < EXPECTED_S + 10
     looks = [at for at, phase, cell in engine.log if phase == "finish" and cell.host == "slow"]
     assert looks[0] >= EXPECTED_S  # first at the expected time, then rarely
-    assert all(POLL_S <= later - earlier < POLL_S + 10 for earlier, later in zip(looks, looks[1:], strict=False))
+    assert all(POLL_S <= later - earlier < POLL_S + 10 for earlier, later in pairwise(looks))
     assert rows["slow"]["visits"] == len(looks) - 1  # the last found it done
     assert rows["h0"]["visits"] == 0
 
 
 @pytest.mark.parametrize(
     ("said", "kind"),
-    [("unreachable", "unreachable"), ("busy", "busy"), ("refused", "preflight refused"), ("capped", "cap not given back")],
+    [
+        ("unreachable", "unreachable"),
+        ("busy", "busy"),
+        ("refused", "preflight refused"),
+        ("capped", "cap not given back"),
+    ],
 )
 def test_a_host_with_a_failure_is_set_aside_for_this_call(tmp_path, result, said, kind):
     engine, found = driven(tmp_path, result, ["a", "b"], repeats=3, says={"b": said})

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import platform
+import resource
+import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fleet import netns
 from hosts import short
 
 from cpubench.fleet.layout import RUN, results
+from fleet import netns
 
 Json = dict[str, Any]
 NAMES = ["one", "two", "killed", "busy", "full", "wrong"]
@@ -30,10 +36,11 @@ CPUBENCH = [sys.executable, "-I", "-m", "cpubench"]
 
 
 @pytest.fixture
-def hosts() -> Iterator[netns.Hosts]:
+def hosts(request: pytest.FixtureRequest) -> Iterator[netns.Hosts]:
     folder = Path(tempfile.mkdtemp(prefix="cbf"))  # short: a control path of ssh has 108 bytes
-    made = netns.Hosts(folder, NAMES, f"cb{os.getpid() % 10000}")
+    made = netns.Hosts(folder, request.param, f"cb{os.getpid() % 10000}")
     try:
+        made.open()
         yield made
     finally:
         made.closed()
@@ -63,6 +70,35 @@ def call(hosts: netns.Hosts, *arguments: str, watch: Any = None) -> tuple[int, J
     return done.returncode, json.loads(out), "".join(told)
 
 
+def wheel(folder: Path, module: str, version: str) -> None:
+    """A wheel of a package as it is installed here, without what it needs."""
+    found = importlib.util.find_spec(module)
+    assert found is not None
+    assert found.origin is not None
+    root, info = Path(found.origin).parent, f"{module}-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"{module}-{version}-py3-none-any.whl", "w") as out:
+        for file in sorted(root.rglob("*")):
+            if file.is_file() and file.suffix != ".pyc":
+                out.write(file, Path(module) / file.relative_to(root))
+        out.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {module}\nVersion: {version}\n")
+        out.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        out.writestr(f"{info}/RECORD", "")
+
+
+def wheelhouse(folder: Path) -> None:
+    """A wheelhouse without an index: enough of cpubench for a job, whose runs are of another Python here."""
+    wheels = folder / "made"
+    wheels.mkdir(parents=True)
+    for module, version in (("cpubench", "0"), ("msgspec", "0"), ("pip", "99")):
+        wheel(wheels, module, version)
+    tag = f"cp3{sys.version_info.minor}-{platform.machine()}"
+    with tarfile.open(folder / f"{tag}.tar", "w") as out:
+        for file in wheels.iterdir():
+            out.add(file, file.name)
+    document = {tag: {"kind": "wheel", "glibc": "2.0", "sha256": "f" * 64, "files": 3, "bytes": 1}}
+    (folder / "wheelhouse.json").write_text(json.dumps(document))
+
+
 def inventory(hosts: netns.Hosts, **own: Json) -> None:
     """The inventory of all names and the dead one; ``own`` adds variables to a host."""
     common = {
@@ -73,11 +109,13 @@ def inventory(hosts: netns.Hosts, **own: Json) -> None:
         "cpubench_home": f"{hosts.folder}/home/" + "{{ inventory_hostname }}",
     }  # fmt: skip
     named = {name: {"ansible_host": hosts.address(name), **own.get(name, {})} for name in hosts.names}
-    named["dead"] = {"ansible_host": DEAD}
+    if "wrong" in hosts.names:
+        named["dead"] = {"ansible_host": DEAD}
     document = {"candidates": {"vars": common, "hosts": named}}
     (hosts.folder / "demo" / "inventory.yml").write_text(json.dumps(document))  # JSON is YAML
 
 
+@pytest.mark.parametrize("hosts", [NAMES], indirect=True, ids=["six"])
 def test_every_failure_has_its_row_and_the_others_are_unhurt(hosts: netns.Hosts) -> None:
     assert call(hosts, "init", "demo")[0] == 0
     pair = {"power_group": "chassis"}
@@ -134,3 +172,59 @@ def test_every_failure_has_its_row_and_the_others_are_unhurt(hosts: netns.Hosts)
     assert not [line for line in log.splitlines() if line.startswith(("one ", "two "))]
     assert all((fleet / row["host"]).is_dir() for row in second["rows"])
     assert sum(1 for _ in fleet.glob(f"*/*/{RUN}")) == 6
+
+
+def documented() -> list[list[str]]:
+    """The commands of a fleet in the first block of docs/fleet.md, as words."""
+    text = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text()
+    block = text.split("```sh\n")[1].split("```")[0]
+    lines = [line.partition("#")[0] for line in block.splitlines()]
+    return [shlex.split(line)[2:] for line in lines if line.startswith("cpubench fleet ")]
+
+
+@pytest.mark.parametrize("hosts", [["node1", "node2"]], indirect=True, ids=["two"])
+def test_the_documented_commands_lead_to_results(
+    hosts: netns.Hosts, capsys: pytest.CaptureFixture[str], record_property: Any
+) -> None:
+    """As written, but that the wheelhouse is made here, without an index, and that runs take seconds."""
+    commands = documented()
+    assert [command[0] for command in commands][:5] == ["init", "wheelhouse", "plan", "run", "status"]
+    init, _, plan, run, status = commands[:5]
+    assert call(hosts, *init)[0] == 0
+    inventory(hosts)
+    text = (hosts.folder / "demo" / "inventory.yml").read_text()
+    document = json.loads(text)
+    del document["candidates"]["vars"]["cpubench_python"]
+    document["candidates"]["vars"]["cpubench_free_mb"] = 1
+    (hosts.folder / "demo" / "inventory.yml").write_text(json.dumps(document))
+    code, planned, _ = call(hosts, *plan)
+    assert (code, planned["hosts"], planned["runs"]) == (0, 2, 6)
+
+    code, found, log = call(hosts, *run, "--times", TIMES)  # there is no wheelhouse yet
+    assert (code, found["failures"]) == (1, {"preflight refused": 6}), log
+    assert "make them with `cpubench fleet wheelhouse`" in found["rows"][0]["text"]
+
+    wheelhouse(hosts.folder / "demo" / "wheelhouse")
+    once = [*plan[:2], "--profile", "quick", "--repeats", "1"]
+    assert call(hosts, *once)[0] == 0
+    code, found, log = call(hosts, *run, "--times", TIMES)
+    assert (code, found["done"], found["planned"]) == (0, 2, 2), log
+    marks = [hosts.folder / "home" / name / "venv" / "wheelhouse.sha256" for name in hosts.names]
+    before = [mark.stat().st_mtime_ns for mark in marks]
+
+    assert call(hosts, *once[:-1], "2")[0] == 0  # one run more of each host, which are installed
+    began = usage()
+    code, found, log = call(hosts, *run, "--times", TIMES)
+    record_property("controller CPU-s per host", (usage() - began) / 2)
+    with capsys.disabled():
+        print(f"controller: {(usage() - began) / 2:.2f} CPU-s per host")
+    assert (code, found["done"], found["planned"]) == (0, 4, 4), log
+    assert [mark.stat().st_mtime_ns for mark in marks] == before
+    assert call(hosts, *status)[1] == found
+    assert not list((hosts.folder / "home").glob("*/jobs/*/*"))  # nothing stays on the hosts but the installation
+
+
+def usage() -> float:
+    """CPU seconds of the commands of the controller so far, with all that they started; the hosts' are not theirs."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime

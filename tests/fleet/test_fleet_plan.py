@@ -20,7 +20,9 @@ yaml = pytest.importorskip("yaml", reason="needs the extra fleet")
 
 
 def hosts(count, **own):
-    return [Host(f"h{n:03}", own.get("group"), own.get("caps"), own.get("range_w"), f"h{n:03}:22") for n in range(count)]
+    return [
+        Host(f"h{n:03}", own.get("group"), own.get("caps"), own.get("range_w"), f"h{n:03}:22") for n in range(count)
+    ]
 
 
 def made(hosts_, caps=("as-is",), repeats=2, seed=1):
