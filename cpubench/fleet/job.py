@@ -54,9 +54,7 @@ def _check_suite(asked: Json) -> None:
     except ImportError as error:
         raise UsageError("not_built", f"cpubench does not load here: {error}") from None
     if here != asked["suite"]:
-        raise UsageError(
-            "suite", f"cpubench measures {here} here, the plan {asked['suite']}: install its version"
-        )
+        raise UsageError("suite", f"cpubench measures {here} here, the plan {asked['suite']}: install its version")
 
 
 def _check_room(folder: Path, least_mb: float) -> None:
@@ -155,7 +153,8 @@ def _run(command: list[str], folder: Path, deadline_s: float) -> Json:
     try:
         error = json.loads(text).get("error")
     except (ValueError, AttributeError):
-        error = None if run.returncode in WITH_RESULT else {"code": "ended", "text": _last_words(folder, run.returncode)}
+        told_of = {"code": "ended", "text": _last_words(folder, run.returncode)}
+        error = None if run.returncode in WITH_RESULT else told_of
     return {"exit": run.returncode, "error": error, "timed_out": timed_out}
 
 
