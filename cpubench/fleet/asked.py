@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import tempfile
@@ -15,9 +16,9 @@ from cpubench.errors import UsageError
 from cpubench.fleet import job, plan
 from cpubench.fleet.drive import Round, Times, drive
 from cpubench.fleet.inventory import levels, load_inventory
-from cpubench.fleet.layout import PLAN, cell_name, check_name
+from cpubench.fleet.layout import GOING, PLAN, Cell, cell_name, check_name
 from cpubench.fleet.lock import controller
-from cpubench.fleet.receive import receive, verdict
+from cpubench.fleet.receive import receive, salvage, verdict
 from cpubench.fleet.state import is_done, status, write, write_failure
 from cpubench.fleet.suite import kernels
 from cpubench.fleet.template import check_folder
@@ -73,11 +74,16 @@ def run(folder: Path, results: Path, forks: int, times: str | None, say: Callabl
     settle_s = own.pop("settle_s", SETTLE_S)
     waits = replace(Times(made["expected_s"] + settle_s, made["deadline_s"] + settle_s + job.GRACE_S), **own)
     with controller(fleet):
-        missing = [cell for cell in plan.cells_of(made) if not is_done(fleet, cell)]
+        lacking = [cell for cell in plan.cells_of(made) if not is_done(fleet, cell)]
+        missing = going_first(fleet, salvage(lacking, made, fleet))
         say(f"{len(missing)} of {len(made['cells'])} runs are missing")
         engine = Plays(folder, fleet, made, load(folder), forks, settle_s)
         groups = {name: host["power_group"] or f"host {name}" for name, host in made["hosts"].items()}
-        round_ = Round(made, fleet, groups, missing, engine, waits, time.monotonic, say)
+
+        def note(cells: Sequence[Cell]) -> None:
+            write(fleet / GOING, canonical([list(cell) for cell in cells]))
+
+        round_ = Round(made, fleet, groups, missing, engine, waits, time.monotonic, say, note)
         try:
             drive(round_)
         except KeyboardInterrupt:
@@ -86,6 +92,15 @@ def run(folder: Path, results: Path, forks: int, times: str | None, say: Callabl
         finally:
             engine.stop()
     return status(fleet, made)
+
+
+def going_first(fleet: Path, cells: Sequence[Cell]) -> list[Cell]:
+    """The cells, those first that an earlier controller left under way: they hold their power groups."""
+    try:
+        left = {tuple(cell) for cell in json.loads((fleet / GOING).read_bytes())}
+    except (OSError, ValueError, TypeError):
+        left = set()
+    return sorted(cells, key=lambda cell: tuple(cell) not in left)
 
 
 def _check_inventory(folder: Path, made: Json) -> None:

@@ -17,6 +17,7 @@ from cpubench.fleet.receive import receive, verdict
 from cpubench.fleet.state import write, write_failure
 from cpubench.fleet.told import Told
 from cpubench.results.files import canonical
+from cpubench.results.parse import shown
 
 Json = dict[str, Any]
 MISSES = 3  # looks in a row at which a host does not answer: then it is given up
@@ -66,6 +67,7 @@ class Round:
     times: Times
     now: Callable[[], float]
     say: Callable[[str], None]
+    note: Callable[[list[Cell]], None] = lambda cells: None  # of what is under way, whenever that changes
     going: dict[str, Going] = field(default_factory=dict)
     done: int = 0
 
@@ -87,6 +89,8 @@ def drive(round_: Round) -> None:
             until = gather if one.engine.free() else math.inf
         for told in one.engine.wait(min(max(until - now, 0.01), 600.0)):
             _hear(one, told)
+            if told.phase == "start" or told.host not in one.going:
+                one.note([going.cell for going in one.going.values()])
 
 
 def startable(one: Round) -> list[Cell]:
@@ -166,7 +170,7 @@ def _fail(one: Round, cell: Cell, kind: str, text: str, aside: bool) -> None:
     """Stores the failure; of a host that is set aside, its other cells are not tried in this call."""
     one.going.pop(cell.host, None)
     write_failure(one.fleet, cell, kind, text or "no reason was told")
-    one.say(f"{_name(cell)}: {kind}: {text}")
+    one.say(f"{_name(cell)}: {kind}: {shown(text)}")
     if aside:
         for other in [other for other in one.queue if other.host == cell.host]:
             write_failure(one.fleet, other, kind, f"not tried after {cell.cap} "

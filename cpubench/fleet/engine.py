@@ -13,7 +13,7 @@ from typing import Any
 
 from cpubench.errors import UsageError
 from cpubench.fleet.inventory import INSTALL
-from cpubench.fleet.layout import Cell, cell_name
+from cpubench.fleet.layout import Cell, cell_name, incoming
 from cpubench.fleet.told import Told, hear, left
 from cpubench.results.parse import shown
 
@@ -47,8 +47,8 @@ class Plays:
         self.threads: list[threading.Thread] = []
 
     def incoming(self, cell: Cell) -> Path:
-        """Where a result lies until it was checked."""
-        return self.fleet / cell.host / f".{cell_name(cell)}.incoming"
+        """Where a result that was fetched lies until it was checked."""
+        return incoming(self.fleet, cell)
 
     def start(self, cells: Sequence[Cell]) -> None:
         job = {"arguments": self.plan["arguments"], "deadline_s": self.plan["deadline_s"], "settle_s": self.settle_s}

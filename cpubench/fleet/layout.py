@@ -17,6 +17,7 @@ from cpubench.results.parse import shown
 
 PLAN, RUN, SUM, FAILURE = "plan.json", "run.json.gz", "run.json.gz.sha256", "failure.json"
 VISITS = "visits.json"  # when the controller was on the host while the cell was measured
+GOING = "going.json"  # the cells that a controller has under way: the next one takes them up first
 HASH_DIGITS = 12
 CLASSES = ("unreachable", "preflight refused", "busy", "timed out", "bad result", "cap not given back")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # never hidden, never "..", no separator
@@ -60,6 +61,11 @@ def cell_name(cell: Cell) -> str:
 def cell_folder(fleet: Path, cell: Cell) -> Path:
     """The folder of a cell under ``fleet``, which is RESULTS/<fleet>."""
     return fleet / cell.host / cell_name(cell)
+
+
+def incoming(fleet: Path, cell: Cell) -> Path:
+    """Where a result that was fetched lies until it was checked."""
+    return fleet / cell.host / f".{cell_name(cell)}.incoming"
 
 
 def cell_of(folder: Path) -> Cell | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from cpubench.errors import UsageError
-from cpubench.fleet.layout import FAILURE, RUN, SUM, Cell, cell_folder
+from cpubench.fleet.layout import FAILURE, RUN, SUM, Cell, cell_folder, incoming
 from cpubench.fleet.state import write
 from cpubench.results.load import load_run
 from cpubench.results.parse import MAX_BYTES, read, shown
@@ -37,9 +38,9 @@ def verdict(outcome: Json) -> tuple[str, str] | None:
     return kind, text or f"no result: the run ended with {outcome.get('exit')}"
 
 
-def receive(incoming: Path, sha256: str, cell: Cell, plan: Json, fleet: Path) -> None:
+def receive(file: Path, sha256: str, cell: Cell, plan: Json, fleet: Path) -> None:
     """Nothing; the file becomes the cell's result. UsageError where it is not what was sent, or not what was asked."""
-    data = read(incoming)
+    data = read(file)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise UsageError("changed", "the result is not what the host sent: its sum differs")
     check(unpacked(data), cell, plan)
@@ -47,7 +48,25 @@ def receive(incoming: Path, sha256: str, cell: Cell, plan: Json, fleet: Path) ->
     write(folder / RUN, data)
     write(folder / SUM, f"{sha256}  {RUN}\n".encode())  # last: a result without it does not count
     (folder / FAILURE).unlink(missing_ok=True)
-    incoming.unlink(missing_ok=True)
+    file.unlink(missing_ok=True)
+
+
+def salvage(cells: Sequence[Cell], plan: Json, fleet: Path) -> list[Cell]:
+    """The cells that are still missing: a controller that was killed may have fetched a result and not yet checked it.
+
+    What the host said of its sum is lost with that controller; gzip and the seals of the run show a cut or changed one.
+    """
+    missing = []
+    for cell in cells:
+        file = incoming(fleet, cell)
+        try:
+            receive(file, hashlib.sha256(read(file)).hexdigest(), cell, plan, fleet)
+        except UsageError as fault:
+            if fault.code == "results":
+                raise
+            file.unlink(missing_ok=True)
+            missing.append(cell)
+    return missing
 
 
 def unpacked(data: bytes) -> Run:

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import sys
 from collections import Counter
 from itertools import pairwise
 
@@ -11,11 +12,12 @@ import pytest
 
 from cpubench import SUITE_VERSION
 from cpubench.errors import UsageError
-from cpubench.fleet import plan, state
+from cpubench.fleet import asked, plan, state
+from cpubench.fleet import engine as engine_room
 from cpubench.fleet.drive import Round, Times, drive
 from cpubench.fleet.inventory import Host
-from cpubench.fleet.layout import Cell, cell_folder
-from cpubench.fleet.receive import receive, verdict
+from cpubench.fleet.layout import GOING, Cell, cell_folder, incoming
+from cpubench.fleet.receive import receive, salvage, verdict
 from cpubench.fleet.told import Told
 
 VERSIONS = dict.fromkeys(made.KERNELS, 1) | {"test_work": 3}
@@ -103,7 +105,10 @@ def driven(tmp_path, result, names, groups=None, repeats=2, deadline_s=400.0, **
     of = {host.name: host.group or f"host {host.name}" for host in hosts}
     queue = [cell for cell in plan.cells_of(document) if not state.is_done(tmp_path, cell)]
     times = Times(EXPECTED_S, deadline_s, POLL_S, 2.0)
-    drive(Round(document, tmp_path, of, queue, engine, times, lambda: engine.now_s, lambda text: None))
+    noted = []
+    drive(Round(document, tmp_path, of, queue, engine, times, lambda: engine.now_s, lambda text: None, noted.append))
+    assert not noted or noted[-1] == []  # nothing is under way any more
+    engine.noted = noted
     return engine, state.status(tmp_path, document)
 
 
@@ -223,3 +228,30 @@ def test_a_result_takes_the_place_of_a_failure(tmp_path, result):
     assert state.is_done(tmp_path, cell)
     assert state.failure(tmp_path, cell) is None
     assert not (tmp_path / "in").exists()
+
+
+def test_what_a_killed_controller_left_is_taken_up_first(tmp_path, result):
+    cells = [Cell("h", "as-is", repeat, "0" * 12) for repeat in (1, 2, 3)]
+    assert asked.going_first(tmp_path, cells) == cells
+    (tmp_path / GOING).write_text(json.dumps([list(cells[2])]))
+    assert asked.going_first(tmp_path, cells) == [cells[2], *cells[:2]]  # or another of its power group would start
+    (tmp_path / GOING).write_text("[1")
+    assert asked.going_first(tmp_path, cells) == cells
+    (tmp_path / "h").mkdir()
+    incoming(tmp_path, cells[0]).write_bytes(result[0])
+    incoming(tmp_path, cells[1]).write_bytes(result[0][:-100])
+    assert salvage(cells, {"suite": SUITE_VERSION, "kernels": VERSIONS}, tmp_path) == cells[1:]
+    assert [state.is_done(tmp_path, cell) for cell in cells] == [True, False, False]
+    assert not list(tmp_path.glob("*/.*"))
+
+
+def test_groups_are_noted_while_they_measure(tmp_path, result):
+    engine, _ = driven(tmp_path, result, ["a", "b"], {"a": "g", "b": "g"}, repeats=1)
+    assert max(map(len, engine.noted)) == 1
+    assert {cell.host for cells in engine.noted for cell in cells} == {"a", "b"}
+
+
+def test_without_ansible_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ansible_runner", None)
+    with pytest.raises(UsageError, match=r"pip install 'cpubench\[fleet\]'"):
+        engine_room.check_ansible()
