@@ -11,7 +11,9 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
@@ -100,6 +102,20 @@ class Hosts:
 
     def on(self, name: str, *command: str) -> list[str]:
         return ["ip", "netns", "exec", self.space(name), *command]
+
+    @contextlib.contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Another run measures on the host: its lock is held."""
+        script = (
+            "import socket, sys; lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM);"
+            r"lock.bind(b'\0cpubench.run'); print(flush=True); sys.stdin.read()"
+        )
+        command = self.on(name, sys.executable, "-c", script)
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"\n"
+            yield
+            holder.communicate()
 
     def closed(self) -> None:
         for name in self.names:

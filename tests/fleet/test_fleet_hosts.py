@@ -129,19 +129,13 @@ def test_every_failure_has_its_row_and_the_others_are_unhurt(hosts: netns.Hosts)
     home = hosts.folder / "home" / "full"
     home.mkdir(parents=True)
     hosts.boot("full", f"mount -t tmpfs -o size=100k none {home}")
-    script = "import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(b'\\0cpubench.run'); " \
-             "print(flush=True); sys.stdin.read()"  # fmt: skip
-    holder = subprocess.Popen(
-        hosts.on("busy", sys.executable, "-c", script), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert holder.stdout is not None
-    holder.stdout.readline()
 
     def cut(line: str) -> None:
         if line.startswith("killed as-is repeat 1: started"):
             hosts.kill("killed")
 
-    code, first, log = call(hosts, "run", "demo", "--times", TIMES, watch=cut)
+    with hosts.locked("busy"):
+        code, first, log = call(hosts, "run", "demo", "--times", TIMES, watch=cut)
     rows = {row["host"]: (row["state"], row["class"]) for row in first["rows"]}
     assert rows == {
         "one": ("done", None), "two": ("done", None), "dead": ("failed", "unreachable"),
@@ -161,7 +155,6 @@ def test_every_failure_has_its_row_and_the_others_are_unhurt(hosts: netns.Hosts)
     fleet = hosts.folder / "results" / "demo"
     before = {cell.host: file.stat().st_mtime_ns for cell, file in results(fleet)}
     assert set(before) == {"one", "two"}
-    holder.communicate()
     for name in ("killed", "full"):
         hosts.kill(name)
         hosts.boot(name)
