@@ -24,6 +24,7 @@ HEADERS = [*files("*.h"), "ext/kernels.def"]
 KERNELS = ["ext/registry.c", *files("kernels/*.c")]
 COPY = ["ext/copy.c", "ext/arena.c", "ext/files.c", "ext/group.c", "ext/measure.c", "ext/process.c", "ext/tree.c",
         "ext/work.c", *KERNELS]  # fmt: skip
+BOX = files("box/*.c")
 SHARED = ["ext/energy.c", "ext/pool.c", "ext/scratch.c", *COPY[1:]]
 
 
@@ -61,6 +62,7 @@ class Build(build_ext):  # type: ignore[misc]  # setuptools is not typed
         copy = link(cc, COPY, programs / "cpubench-copy", ["-static", "-pthread"], ["-pthread"])
         target = link(cc, ["ext/target.c"], programs / "cpubench-target",
                       ["-static", "-nostdlib", "-Wl,--build-id=none"], ["-static"], [])  # fmt: skip
+        link(cc, BOX, programs / "cpubench-box", ["-static"], [])
         version = subprocess.run([*cc, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
         for extension in self.extensions:
             told = {"CB_COMPILER": version, "CB_FLAGS": " ".join(CFLAGS), "CB_LINK": f"{copy}; {target}"}
@@ -79,7 +81,7 @@ setup(
         Extension(
             "cpubench._native",
             ["cpubench/_native.pyx", *SHARED],
-            depends=[*HEADERS, *COPY, "ext/target.c"],
+            depends=[*HEADERS, *COPY, "ext/target.c", *BOX, "ext/box/box.h"],
             include_dirs=["ext"],
             extra_compile_args=[*CFLAGS, "-Wno-unused-parameter"],
             extra_link_args=["-pthread", "-fno-lto"],

@@ -1,4 +1,4 @@
-"""Where the two static programs of the build are."""
+"""Where the static programs of the build are."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _BIN = Path(__file__).resolve().parent.parent / "_bin"
 SHELL = Path("/bin/sh")  # what kernels with the flag "shell" execute
 COPY = _BIN / "cpubench-copy"
 TARGET = _BIN / "cpubench-target"
+BOX = _BIN / "cpubench-box"  # of the task T3
 
 
 def fault() -> str | None:
