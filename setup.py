@@ -1,4 +1,5 @@
-"""The extension that the block imports, and the two static programs: the copy, which runs kernels, and its target."""
+"""The extension that the block imports, and three static programs: the copy, which runs kernels, its target, and the
+sandbox of tasks."""
 
 from __future__ import annotations
 

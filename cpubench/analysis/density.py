@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from cpubench.analysis.task_spans import LEAST, good, percentiles, pressure
-from cpubench.results.task_records import TaskRow, TaskRun
+from cpubench.results.task_records import TaskRow, TaskRun, windowed
 
 TWICE = 2.0  # what the 95th percentile may be of solo
 PRESSED = 0.1  # share of a window in which some task waited: below that nothing is the limit
@@ -18,8 +18,9 @@ Json = dict[str, Any]
 def solo_s(run: TaskRun, row: TaskRow) -> dict[str, float]:
     """Median seconds of each step of the same task done by one agent, by label; empty where that was not done."""
     found: dict[str, list[float]] = defaultdict(list)
+    wanted = "T1" if row.task == "T4" else row.task
     for other in run.tasks:
-        if other.task == "T1" and (other.params, other.tools) == (row.params, row.tools):
+        if other.task == wanted and not windowed(other) and (other.params, other.tools) == (row.params, row.tools):
             for one in filter(good, other.repeats):
                 for at, step in enumerate(one.spans.step):
                     found[other.steps[step].label].append(one.spans.wall_ns[at] / 1e9)
@@ -85,3 +86,11 @@ def _limit(level: Json) -> str | None:
         return None
     name, share = max(level["pressure"].items(), key=lambda item: float(item[1]))
     return {"cpu": "cores"}.get(name, str(name)) if share >= PRESSED else None
+
+
+def burst_effect(kinds: Json) -> Json:
+    """The 95th percentile of neighbours' steps outside of bursts and during them, and the second by the first."""
+    outside, during = (kinds.get(kind, {}).get("p95_s") for kind in ("outside", "during"))
+    ratio = during / outside if outside and during else None
+    reason = None if ratio is not None else f"{LEAST['p95']} steps outside of bursts and as many during them are needed"
+    return {"outside_p95_s": outside, "during_p95_s": during, "stretch": ratio, "reason": reason}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cpubench.analysis.density import density, stretches
+from cpubench.analysis.density import burst_effect, density, stretches
 from cpubench.analysis.flags import environment_verdicts
 from cpubench.analysis.quantity import no_meter, null, quantity
 from cpubench.analysis.task_spans import (
@@ -24,9 +24,16 @@ from cpubench.analysis.task_spans import (
     prices,
     walls,
 )
-from cpubench.results.task_records import Repeat, TaskRow, TaskRun
+from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
 STEADY = 10  # windows are so many times as long as the 95th percentile of steps
+NEIGHBOUR_STEPS = 50  # of a task of T6, as many as T4's has
+BASES = {
+    "T3": "steps that ended in the window, by the steps of a task, without waits",
+    "T4": "steps that ended in the window, by the steps of a task, waits for the model included",
+    "T5": "turns that ended in the window, by the turns of a task, without waits",
+    "T6": f"steps of neighbours that ended in the window, by {NEIGHBOUR_STEPS}, paced to half of the CPUs",
+}
 HOST = ("hostname", "cpu_model", "kernel", "arch", "virtual")
 
 Json = dict[str, Any]
@@ -46,6 +53,8 @@ def tasks_document(run: TaskRun) -> Json:
         "divisor": {"kind": run.divisor.kind, "n": run.divisor.n}, "programs": run.programs, "missing": run.missing,
         "file_system": run.file_system, "inputs": run.inputs_sha256, "tasks": rows, "density": density(run),
         "harness": _harness(run), "failed": failures, "notes": notes,
+        "power": {"meter": run.meter, "scope": run.meter_scope, "provenance": run.meter_provenance,
+                  "problem": run.meter_problem},
     }  # fmt: skip
 
 
@@ -56,7 +65,7 @@ def _faults(one: Repeat) -> list[str]:
 def _row(run: TaskRun, row: TaskRow) -> Json:
     done = [one for one in row.repeats if good(one)]
     reason = _reason(row, done)
-    fleet = row.task == "T4"
+    fleet = windowed(row)
     unsteady = _unsteady(row, done)
     reason = unsteady or reason
     seconds = [] if unsteady else [_core_seconds(row, one) for one in done]
@@ -70,10 +79,9 @@ def _row(run: TaskRun, row: TaskRow) -> Json:
         "task": row.name, "agents": row.agents, "version": row.version, "tools": row.tools, "skipped": row.skipped,
         "repeats": len(row.repeats), "failures": sum(not good(one) for one in row.repeats),
         "tasks_per_hour": per_hour,
-        "basis": "steps that ended in the window, by the steps of a task, waits for the model included" if fleet
-                 else "one agent, no waits for a model",
+        "basis": BASES.get(row.task, BASES["T3"]) if fleet else "one agent, no waits for a model",
         "tasks_per_hour_per_core": _scaled(per_hour, 1 / run.divisor.n) if whole else null(few),
-        "tasks_per_hour_per_watt": no_meter(), "joules_per_task": no_meter(),
+        **_power(run, row, [] if unsteady else done, reason),
         "core_seconds_per_task": _quantity(seconds, reason), "wall_s": wall,
         "phases": _phases(row, done, reason), "paths": _paths(run, row, done, reason),
         "steps": percentiles([wall for times in walls(row, done).values() for wall in times]),
@@ -85,6 +93,8 @@ def _row(run: TaskRun, row: TaskRow) -> Json:
         made["pressure"] = pressure(done)
         low = [one.memory_low_bytes for one in done if one.memory_low_bytes is not None]
         made["memory_low_bytes"] = min(low, default=None)
+    if row.task == "T6":
+        made["burst"] = burst_effect(made["kinds"])
     return made
 
 
@@ -104,7 +114,7 @@ def _unsteady(row: TaskRow, done: Sequence[Repeat]) -> str | None:
     20 s, whose p95 was 7 s, used 2.8 core-seconds a task by the steps that ended, and 4.0 each alone.
     """
     times = [wall for kind in walls(row, done).values() for wall in kind]
-    if row.task != "T4" or not done:
+    if not windowed(row) or not done:
         return None
     if len(times) < LEAST["p95"]:
         return f"{len(times)} steps; {LEAST['p95']} are needed: give a longer --window"
@@ -128,11 +138,33 @@ def _scaled(one: Json, factor: float) -> Json:
 
 def _tasks(row: TaskRow, one: Repeat) -> float:
     """How many tasks a repeat did: one, or the steps that ended in the window by the steps of a task."""
-    return 1.0 if row.task != "T4" else sum(not back for back in one.spans.background) / len(row.steps)
+    if not windowed(row):
+        return 1.0
+    steps = [step for step, back in zip(one.spans.step, one.spans.background, strict=True) if not back]
+    if row.task == "T6":
+        return sum(row.steps[step].kind != "burst" for step in steps) / NEIGHBOUR_STEPS
+    if row.task == "T5":
+        return len(steps) / sum(step.kind == "turn" for step in row.steps)
+    return len(steps) / len(row.steps)
 
 
 def _per_hour(row: TaskRow, one: Repeat) -> float:
     return 3600 * _tasks(row, one) / (one.wall_ns / 1e9)
+
+
+def _power(run: TaskRun, row: TaskRow, done: Sequence[Repeat], reason: str) -> Json:
+    """Mean watts, and what a task or an hour of it cost in them; null with the reason where a repeat has none."""
+    if not run.meter:
+        return {"watts": no_meter(), "tasks_per_hour_per_watt": no_meter(), "joules_per_task": no_meter()}
+    unmetered = [one.power_reason or "the meter told nothing" for one in done if one.mean_w is None]
+    if unmetered:
+        return dict.fromkeys(("watts", "tasks_per_hour_per_watt", "joules_per_task"), null(unmetered[0]))
+    each = [(one.mean_w or 0.0, _per_hour(row, one)) for one in done]
+    return {
+        "watts": _quantity([watts for watts, _ in each], reason),
+        "tasks_per_hour_per_watt": _quantity([hour / watts for watts, hour in each], reason),
+        "joules_per_task": _quantity([3600 * watts / hour if hour else 0.0 for watts, hour in each], reason),
+    }
 
 
 def _core_seconds(row: TaskRow, one: Repeat) -> float:
@@ -197,7 +229,7 @@ def _flags(run: TaskRun, done: Sequence[Repeat]) -> dict[str, int]:
 
 def _harness(run: TaskRun) -> Json:
     """What the harness took: between the steps of one agent, and of the CPU time with many."""
-    solo = [one for row in run.tasks if row.task in ("T1", "T2") for one in row.repeats if good(one)]
+    solo = [one for row in run.tasks if row.task != "T0" and not windowed(row) for one in row.repeats if good(one)]
     times = around_s(solo)
     steps_s = sum(one.wall_ns for one in solo) / 1e9 - sum(times)
     made: Json = {

@@ -30,18 +30,20 @@ def command() -> None:
               help="Scale of the waits for a model in T4; 0: none.")  # fmt: skip
 @click.option("--tools", metavar="git,pip", help="Use these too: a variant of T1 and T4 of its own.")
 @click.option("--repeats", type=click.IntRange(1, 1000), help="Of tasks of one agent.  [default: the profile's]")
-@click.option("--window", metavar="TIME", help="Of many agents: 20s, 1m.  [default: the profile's]")
+@click.option("--window", metavar="TIME", help="Of many at once: 20s, 1m.  [default: the profile's]")
 @click.option("--workdir", type=FOLDER, help="Folder for the agents' files.  [default: the run folder]")
 @click.option("--out", type=FOLDER, help="Run folder.  [default: results/HOST-tasks-TIME]")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of orders and waits.  [default: drawn]")
+@click.option("--meter", metavar="NAME", help="Read watts: auto, powercap, redfish:URL, cmd:COMMAND, none, ..")
+@click.option("--allow-estimated", is_flag=True, help="Let the meter be one that estimates.")
 @with_trace
 @with_format
 @click.option("--strict", is_flag=True, help="Exit with 3 where a task failed.")
 @as_json
 def run(
     profile: str, names: Sequence[str], agents: str | None, think: float, tools: str | None, repeats: int | None,
-    window: str | None, workdir: Path | None, out: Path | None, seed: int | None, trace: Path | None, trace_format: str,
-    strict: bool, json_: bool,
+    window: str | None, workdir: Path | None, out: Path | None, seed: int | None, meter: str | None,
+    allow_estimated: bool, trace: Path | None, trace_format: str, strict: bool, json_: bool,
 ) -> int:  # fmt: skip
     """Do the tasks: one folder with every step that was done."""
     native()
@@ -49,15 +51,16 @@ def run(
     from cpubench.measure.profiles import nanoseconds
     from cpubench.report.output import check_output
     from cpubench.report.progress import writer
-    from cpubench.tasks.run import Options
+    from cpubench.tasks.plan import Options
     from cpubench.tasks.run import run as run_tasks
 
     if trace is not None:
         check_output(trace, json_)
     window_s = None if window is None else nanoseconds(window) / 1e9
     options = Options(
-        profile, _tasks(names), _numbers(agents), think, names_of(tools) or (), workdir, out, seed, repeats, window_s
-    )
+        profile, _tasks(names), _numbers(agents), think, names_of(tools) or (), workdir, out, seed, repeats, window_s,
+        meter, allow_estimated,
+    )  # fmt: skip
     folder = run_tasks(options, writer(sys.stderr))
     from cpubench.finish import naming  # numpy with it, once nothing is measured any more
 
@@ -80,16 +83,19 @@ def show(path: Path, trace: Path | None, trace_format: str, json_: bool) -> None
 @as_json
 def list_(json_: bool) -> None:
     """The tasks, and what this host cannot do of them."""
+    from cpubench.host.facts import collect
     from cpubench.report.page import console_of, pairs
     from cpubench.results.temporary import temporary
-    from cpubench.tasks import catalogue, programs
+    from cpubench.tasks import catalogue, plan, programs, rungs, sandbox
 
     with temporary() as scratch:
         found = programs.probe(scratch)
-    every = [*catalogue.solo(), *catalogue.fleets([1])]
+        rungs.try_rungs(found, [*sandbox.RUNGS, *sandbox.ADAPTERS], scratch)
+    memory = collect()["memory_bytes"]
+    every = [*catalogue.solo(), *catalogue.fleets([1]), *plan.many("quick", 1, memory)]
     rows: list[dict[str, Any]] = [
         {"task": one.task, "name": one.name, "version": one.version, "doc": catalogue.DOCS[one.task],
-         "here": found.reason(one)} for one in every
+         "here": found.reason(one) or plan.too_many(one, memory)} for one in every
     ]  # fmt: skip
     if json_:
         emit({"tasks": rows, "programs": found.stored, "missing": found.missing})

@@ -22,7 +22,9 @@ def show_tasks(doc: Json, out: IO[str]) -> None:
     for row in doc["tasks"]:
         if row["task"] != "T0" and row["tasks_per_hour"]["value"] is not None:
             _bars(row, console)
+    _ladder(doc, console)
     _density(doc, console)
+    _bursts(doc, console)
     _harness(doc, console)
     lines = [("failed", text) for text in doc["failed"][:10]]
     lines += [(row["task"], f"not done: {row['skipped']}") for row in doc["tasks"] if row["skipped"]]
@@ -44,7 +46,7 @@ def _rates(doc: Json, console: Console) -> None:
                  _figure(_ms(steps["p50_s"])), _figure(_ms(steps["p95_s"])), failed)  # fmt: skip
         table.add_row(*(line(console, cell) for cell in cells))
     console.print(table)
-    console.print(line(console, "T1, T2: one agent, no waits for a model. T4: by steps per task, with waits."))
+    console.print(line(console, "One agent without waits for a model; of many, by steps per task, in T4 with waits."))
 
 
 def _ms(seconds: float | None) -> float | None:
@@ -68,6 +70,35 @@ def _bars(row: Json, console: Console) -> None:
             part = "-" if share is None else f"{100 * share:.1f} %"
             bar = "#" * round(BAR * share / most) if share and most else ""
             console.print(line(console, f"{name:17}{seconds}{part:>9}  {bar}"))
+
+
+def _ladder(doc: Json, console: Console) -> None:
+    """What each rung of isolation costs at the median: made, used, taken down."""
+    rows = [row for row in doc["tasks"] if row["task"].startswith("T3[")]
+    if not any(row["kinds"] for row in rows):
+        return
+    table = table_of(console, "sandbox, ms at p50 (p95)", ">create", ">run", ">destroy")
+    for row in rows:
+        if row["kinds"]:
+            cells = [_both(row["kinds"].get(kind)) for kind in ("create", "run", "destroy")]
+            table.add_row(*(line(console, cell) for cell in (row["task"], *cells)))
+    console.print()
+    console.print(table)
+
+
+def _both(found: Json | None) -> str:
+    if found is None:
+        return "-"
+    return f"{_figure(_ms(found['p50_s']))} ({_figure(_ms(found['p95_s']))})"
+
+
+def _bursts(doc: Json, console: Console) -> None:
+    for row in doc["tasks"]:
+        if row.get("burst"):
+            found = row["burst"]
+            outside, during = (_figure(_ms(found[name])) for name in ("outside_p95_s", "during_p95_s"))
+            told = f"neighbours' p95 {outside} ms, in bursts {during} ms"
+            console.print(line(console, f"{row['task']}: {told} ({_figure(found['stretch'])} times)"))
 
 
 def _density(doc: Json, console: Console) -> None:

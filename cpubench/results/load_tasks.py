@@ -11,7 +11,7 @@ from cpubench.errors import UsageError
 from cpubench.results.check import check_seal
 from cpubench.results.load import looking, reading, typed
 from cpubench.results.parse import check_depth, parse, read
-from cpubench.results.task_records import Repeat, TaskRow, TaskRun
+from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
 TICK_NS = 10_000_000  # of CPU time, that may be counted late
@@ -68,8 +68,8 @@ def _check_repeat(row: TaskRow, one: Repeat, where: str, cpus: int) -> None:
     columns = msgspec.structs.asdict(one.spans)
     if len({len(column) for column in columns.values()}) != 1:
         raise UsageError("columns", "are not of one length", f"{where}.spans")
-    if not one.wall_ns or bool(one.window_ns) != (row.task == "T4"):
-        raise UsageError("window", "only T4 has one, and each repeat has a time", where)
+    if not one.wall_ns or bool(one.window_ns) != windowed(row):
+        raise UsageError("window", "only many agents have one, and each repeat has a time", where)
     spans = one.spans
     for at, (step, agent) in enumerate(zip(spans.step, spans.agent, strict=True)):
         if step >= len(row.steps) or agent >= row.agents:
@@ -77,7 +77,7 @@ def _check_repeat(row: TaskRow, one: Repeat, where: str, cpus: int) -> None:
         cpu_ns = 1000 * (spans.user_us[at] + spans.sys_us[at])
         if not one.failures and cpu_ns > spans.wall_ns[at] * cpus + TICK_NS:
             raise UsageError("cpu_time", "is more than its CPUs had", f"{where}.spans[{at}]")
-    if row.task != "T4" and not one.failures:
+    if not windowed(row) and not one.failures:
         done = [step for step, background in zip(spans.step, spans.background, strict=True) if not background]
         if done != list(range(len(row.steps))):
             raise UsageError("steps", "are not those of the task, each once and in order", where)

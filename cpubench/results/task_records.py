@@ -9,6 +9,8 @@ from msgspec import Meta, Struct, field
 from cpubench.results.fields import Count
 from cpubench.results.records import Divisor, Environment, Positive, Sha256
 
+Watts = Annotated[float, Meta(gt=0, le=1e7)]
+
 
 class StepName(Struct, frozen=True, kw_only=True):
     """A step of a task, as every agent of it does it."""
@@ -65,6 +67,8 @@ class Repeat(Struct, frozen=True, kw_only=True):
     memory_low_bytes: Count | None
     environment: Environment
     spans: Spans
+    mean_w: Watts | None = None  # over the repeat, of all that the meter has
+    power_reason: str | None = None  # why a meter told no watts
 
 
 class TaskRow(Struct, frozen=True, kw_only=True):
@@ -99,3 +103,12 @@ class TaskRun(Struct, frozen=True, kw_only=True):
     stopped: Literal["done", "interrupted", "failed", "running"]
     sha256: Sha256
     notes: list[str] = field(default_factory=list)
+    meter: str = ""  # "": none
+    meter_scope: str = ""
+    meter_provenance: str = ""
+    meter_problem: str = ""  # why there is none
+
+
+def windowed(row: TaskRow) -> bool:
+    """Whether many did the task in a window; else one did it from its first step to its last."""
+    return row.task in ("T4", "T6") or row.agents > 1

@@ -15,7 +15,7 @@ from typing import Any
 
 from cpubench.host.noise import environment, snapshot
 from cpubench.measure.inside import serve
-from cpubench.tasks import crew, desk, spans, steps, verify
+from cpubench.tasks import crew, desk, spans, steps, verify, watts
 from cpubench.tasks.catalogue import Task
 
 Json = dict[str, Any]
@@ -27,9 +27,9 @@ def work(spec: Json, own: list[str], folder: Path, started_ns: int) -> Json:
     adopted = desk.adopt_orphans()
     unknown = [] if adopted and verify.children() is not None else ["processes left behind: the kernel does not tell"]
     before = snapshot(spec["cpus"], os.getsid(0))
-    held = verify.mounts(), verify.groups()
-    found = crew.work(spec, task, folder) if spec["window_ns"] else alone(spec, task, folder)
-    leftovers = verify.grown("mount", held[0], verify.mounts()) + verify.grown(
+    held = verify.mounts(folder), verify.groups()
+    found = _window(spec, task, folder) if spec["window_ns"] else alone(spec, task, folder)
+    leftovers = verify.grown("mount", held[0], verify.mounts(folder)) + verify.grown(
         "control group", held[1], verify.groups()
     )
     found["leftovers"] += leftovers
@@ -37,12 +37,32 @@ def work(spec: Json, own: list[str], folder: Path, started_ns: int) -> Json:
     return {**found, "unknown": unknown, "environment": environment(before, after)}
 
 
+def _window(spec: Json, task: Task, folder: Path) -> Json:
+    """Many at once."""
+    if task.task == "T5":
+        from cpubench.tasks import chat
+
+        return chat.work(spec, task, folder)
+    if task.task == "T6":
+        from cpubench.tasks import burst
+
+        return crew.work(spec, task, folder, burst.roam)
+    return crew.work(spec, task, folder)
+
+
 def alone(spec: Json, task: Task, folder: Path) -> Json:
     """One agent that does the task once, without pauses."""
+    with watts.metered(spec) as meter:
+        found = _alone(spec, task, folder, meter)
+    return {**found, **meter.found}
+
+
+def _alone(spec: Json, task: Task, folder: Path, meter: watts.Metered) -> Json:
     table = opened(spec, task, folder, 0, alone=True)
     todo = task.steps(table.place)
     failures = []
     kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    meter.begin()
     before = [spans.used_us(who) for who in kinds]
     table.zero_ns = table.idle_ns = time.monotonic_ns()
     try:
@@ -53,10 +73,12 @@ def alone(spec: Json, task: Task, folder: Path) -> Json:
     finally:
         wall_ns = time.monotonic_ns() - table.zero_ns
         own_us, tools_us = (spans.used_us(who) - old for who, old in zip(kinds, before, strict=True))
+        meter.end()
         desk.clear(table)
     left = [] if failures else [f"file left behind: {name}" for name in verify.files_left(table.place.root)]
     return {
-        "wall_ns": wall_ns, "window_ns": 0, "harness_us": own_us, "tools_us": tools_us, "failures": failures,
+        "wall_ns": wall_ns, "window_ns": 0, "harness_us": own_us + table.load_us,
+        "tools_us": tools_us - table.load_us, "failures": failures,
         "leftovers": left, "spans": spans.columns(table.spans), "outputs": table.outputs, "pressure": None,
         "memory_low_bytes": None, "ready_ns": 0,
     }  # fmt: skip

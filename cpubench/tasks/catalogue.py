@@ -6,16 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cpubench.errors import UsageError
-from cpubench.tasks import bugfix, starts, toolmix
+from cpubench.tasks import bugfix, burst_steps, cbuild, chat_steps, sandbox, starts, toolmix
 from cpubench.tasks.steps import Place, Step
 
 DOCS = {
     "T0": "empty shells and empty interpreters: the price of a start",
     "T1": "a bug fix in a project of 400 files: environment, wheels, build, search, edits, 200 tests, clean-up",
+    "T1b": "a C project of 40 files: build, failing test, fix, incremental builds, test",
     "T2": "200 short calls of tools: database, transforms, files, scripts, settings, local HTTP",
+    "T3": "ten sandboxes, one after another: made, `python3 -c`, taken down; or many at once",
     "T4": "many agents at once, each at T1[verify-heavy,light] with pauses for the model",
+    "T5": "a host of chats: JSON, template, tokens, session, event stream; one session or many",
+    "T6": "agents that hold their memory and work, and one that takes much more for a moment",
 }
-VERSIONS = {"T0": starts.VERSION, "T1": bugfix.VERSION, "T2": toolmix.VERSION, "T4": bugfix.VERSION}
+VERSIONS = {
+    "T0": starts.VERSION, "T1": bugfix.VERSION, "T1b": cbuild.VERSION, "T2": toolmix.VERSION, "T3": sandbox.VERSION,
+    "T4": bugfix.VERSION, "T5": chat_steps.VERSION, "T6": burst_steps.VERSION,
+}  # fmt: skip
 FLEET = ("verify-heavy", "light")  # the T1 that each agent of T4 does
 
 
@@ -30,34 +37,58 @@ class Task:
 
     @property
     def name(self) -> str:
-        inside = ",".join((*self.params, *self.tools) if self.task != "T4" else (*self.tools, f"agents={self.agents}"))
-        return f"{self.task}[{inside}]" if inside else self.task
+        shown = [*(self.params if self.task != "T4" else ()), *self.tools]
+        if self.windowed:
+            shown.append(f"{'sessions' if self.task == 'T5' else 'agents'}={self.agents}")
+        return f"{self.task}[{','.join(shown)}]" if shown else self.task
 
     @property
     def version(self) -> int:
         return VERSIONS[self.task]
 
+    @property
+    def windowed(self) -> bool:
+        """Whether many do it in a window; else one does it from its first step to its last."""
+        return self.task in ("T4", "T6") or self.agents > 1
+
+    @property
+    def prepared(self) -> int:
+        """Steps whose work can be copied to another folder."""
+        return bugfix.PREPARED if self.task == "T4" else 0
+
+    @property
+    def unit(self) -> int:
+        """Steps that belong together: an agent begins at the first of them."""
+        return sandbox.CYCLE if self.task == "T3" else 1
+
     def steps(self, place: Place) -> list[Step]:
         """What each agent of it does."""
+        if self.task in ("T1", "T4"):
+            return bugfix.steps(place, self.params[0], self.params[1], self.tools)
         if self.task == "T0":
             return starts.steps(place)
-        if self.task == "T2":
-            return toolmix.steps(place, self.params[0])
-        return bugfix.steps(place, self.params[0], self.params[1], self.tools)
+        if self.task == "T6":
+            return burst_steps.steps(place)
+        makers = {"T1b": cbuild.steps, "T2": toolmix.steps, "T3": sandbox.steps, "T5": chat_steps.steps}
+        return makers[self.task](place, self.params[0])
 
     def variables(self) -> dict[str, str]:
         """What the environment of its steps has beside."""
         return bugfix.variables(self.params[1]) if self.task in ("T1", "T4") else {}
 
     def pinned(self) -> str:
-        """The key of its outputs in ``pins.json``: regimes, channels and other tools do not change them."""
-        return f"T1 {self.params[0]}" if self.task in ("T1", "T4") else self.task
+        """The key of its outputs in ``pins.json``: regimes, channels, rungs and other tools do not change them."""
+        if self.task in ("T1", "T4"):
+            return f"T1 {self.params[0]}"
+        return f"T5 {self.params[0]}" if self.task == "T5" else self.task
 
 
 def solo(tools: Sequence[str] = ()) -> list[Task]:
     """The tasks of one agent."""
     fixes = [Task("T1", (profile, regime), tuple(tools)) for profile in bugfix.PROFILES for regime in bugfix.REGIMES]
-    return [Task("T0"), *fixes, *(Task("T2", (channel,)) for channel in toolmix.CHANNELS)]
+    others = {"T1b": cbuild.WAYS, "T2": toolmix.CHANNELS, "T3": (*sandbox.RUNGS, *sandbox.ADAPTERS),
+              "T5": tuple(chat_steps.SIZES)}  # fmt: skip
+    return [Task("T0"), *fixes, *(Task(name, (param,)) for name, params in others.items() for param in params)]
 
 
 def fleets(numbers: Sequence[int], tools: Sequence[str] = ()) -> list[Task]:

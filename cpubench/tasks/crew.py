@@ -16,15 +16,15 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from cpubench import _native
 from cpubench.host.fact import ROOT
 from cpubench.host.limits import meminfo_bytes
-from cpubench.tasks import agent, desk, spans
-from cpubench.tasks.bugfix import PREPARED
+from cpubench.tasks import agent, desk, spans, watts
 from cpubench.tasks.catalogue import Task
 from cpubench.tasks.steps import Step
 
@@ -38,6 +38,7 @@ WORD = 32  # bytes of the signal to each agent; of a pipe's pages a power of two
 PRESSURES = ("cpu", "memory", "io")
 
 Json = dict[str, Any]
+Roam = Callable[[Json, Task, desk.Desk, int, int], Json]  # (spec, task, desk, tells, go) -> spans, failures, CPU time
 
 
 def gaps(seed: str, scale: float) -> Iterator[float]:
@@ -49,8 +50,8 @@ def gaps(seed: str, scale: float) -> Iterator[float]:
         yield gap * scale
 
 
-def work(spec: Json, task: Task, folder: Path) -> Json:
-    """What all agents did in one window; OSError where one of them did not come to its place."""
+def work(spec: Json, task: Task, folder: Path, roam: Roam | None = None) -> Json:
+    """What all agents did in one window, each by ``roam``; OSError where one of them did not come to its place."""
     began_ns, own = time.monotonic_ns(), os.getpid()
     _prepare(spec, task, folder)
     told, tells = os.pipe()
@@ -60,14 +61,14 @@ def work(spec: Json, task: Task, folder: Path) -> Json:
         for number in range(task.agents):
             pid = os.fork()
             if not pid:
-                _agent(spec, task, folder, number, tells, go, (told, starts), own)
+                _agent(spec, task, folder, number, tells, go, (told, starts), own, roam or _roam)
             pids.append(pid)
         _await(told, pids, folder)
         ready_ns = time.monotonic_ns()
         open_ns = ready_ns + RAMP_NS
         end_ns = open_ns + spec["window_ns"]
         os.write(starts, (b"%%0%dd" % WORD % open_ns) * len(pids))
-        seen = _watch(open_ns, end_ns)
+        seen = watch(open_ns, end_ns, spec)
     except BaseException:
         for pid in pids:
             os.kill(pid, signal.SIGTERM)  # not reaped yet, so it is ours
@@ -93,9 +94,11 @@ def work(spec: Json, task: Task, folder: Path) -> Json:
 
 def _prepare(spec: Json, task: Task, folder: Path) -> None:
     """Does the first steps once, for all agents that begin behind them: 64 would take two minutes of CPU time."""
+    if not task.prepared:
+        return
     table = agent.opened(spec, task, folder, TEMPLATE, alone=False)
     try:
-        for number, step in enumerate(task.steps(table.place)[:PREPARED]):
+        for number, step in enumerate(task.steps(table.place)[: task.prepared]):
             desk.do(table, number, step)
     except desk.Failed as error:
         raise OSError(0, str(error)) from None
@@ -122,9 +125,18 @@ def _await(told: int, pids: Sequence[int], folder: Path) -> None:
             raise OSError(0, what)
 
 
-def _watch(open_ns: int, end_ns: int) -> Json:
-    """The least free memory in the window, and the time in it that some task waited for CPUs, memory or I/O (PSI)."""
-    _sleep_until(open_ns)
+def watch(open_ns: int, end_ns: int, spec: Json) -> Json:
+    """What is seen of the host in the window: its least free memory, its power, and the time in it that some task
+    waited for CPUs, memory or I/O (PSI)."""
+    with watts.metered(spec) as meter:
+        _sleep_until(open_ns)
+        meter.begin()
+        seen = _watched(end_ns)
+        meter.end()
+    return {**seen, **meter.found}
+
+
+def _watched(end_ns: int) -> Json:
     before, low = _stalled_us(), meminfo_bytes("MemAvailable", ROOT).value
     while (now_ns := time.monotonic_ns()) < end_ns:
         _sleep_until(min(end_ns, now_ns + round(LOOK_S * 1e9)))
@@ -152,8 +164,9 @@ def _sleep_until(end_ns: int) -> None:
 
 
 def _agent(
-    spec: Json, task: Task, folder: Path, number: int, tells: int, go: int, others: Sequence[int], parent: int
-) -> None:
+    spec: Json, task: Task, folder: Path, number: int, tells: int, go: int, others: Sequence[int], parent: int,
+    roam: Roam,
+) -> None:  # fmt: skip
     """The process of an agent; it does not return."""
     try:
         _native.die_with(parent)
@@ -163,7 +176,7 @@ def _agent(
         desk.adopt_orphans()
         table = agent.opened(spec, task, folder, number, alone=task.agents == 1)
         try:
-            found = _roam(spec, task, table, tells, go)
+            found = roam(spec, task, table, tells, go)
         except (desk.Failed, OSError, ValueError) as error:
             found = {"spans": spans.columns([]), "failures": [str(error)], "harness_us": 0, "tools_us": 0}
         finally:
@@ -182,25 +195,32 @@ def _roam(spec: Json, task: Task, table: desk.Desk, tells: int, go: int) -> Json
     todo = task.steps(table.place)
     seed = f"{spec['seed']} {spec['index']} {table.agent}"
     first = random.Random(f"first {seed}").randrange(len(todo))
+    first -= first % task.unit
     done = 0
-    if first >= PREPARED:
+    if task.prepared and first >= task.prepared:
         begun = Path(table.place.root).with_name(f"agent-{TEMPLATE}") / "work"
         shutil.copytree(begun, table.place.work, symlinks=True, dirs_exist_ok=True)
-        done = PREPARED
+        done = task.prepared
     for number, step in enumerate(todo[done:first], done):
         if not step.pure:
             desk.do(table, number, step)
     table.spans.clear()
-    os.write(tells, b"+")
-    open_ns = int(os.read(go, WORD))
-    table.zero_ns, before = open_ns, _used_us()
-    failures = _steps(table, todo, first, gaps(seed, spec["think"]), open_ns + spec["window_ns"])
-    own_us, tools_us = (new - old for new, old in zip(_used_us(), before, strict=True))
+    open_ns = await_signal(tells, go)
+    table.zero_ns, before = open_ns, used_us()
+    waits = gaps(seed, spec["think"]) if task.task == "T4" else repeat(0.0)
+    failures = _steps(table, todo, first, waits, open_ns + spec["window_ns"])
+    own_us, tools_us = (new - old for new, old in zip(used_us(), before, strict=True))
     counted = [span for span in table.spans if span.start_ns + span.wall_ns >= 0]
     return {"spans": spans.columns(counted), "failures": failures, "harness_us": own_us, "tools_us": tools_us}
 
 
-def _used_us() -> tuple[int, int]:
+def await_signal(tells: int, go: int) -> int:
+    """Says that this agent is at its place; when the window opens."""
+    os.write(tells, b"+")
+    return int(os.read(go, WORD))
+
+
+def used_us() -> tuple[int, int]:
     """CPU time of this process, and of its reaped children."""
     return spans.used_us(resource.RUSAGE_SELF), spans.used_us(resource.RUSAGE_CHILDREN)
 

@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from cpubench.tasks import verify
+from cpubench.tasks.servers import Server, charge, line
 from cpubench.tasks.spans import Counters, Span, count
 from cpubench.tasks.steps import Place, Step
 
 RESET = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGALRM]  # Python ignores the first two
+LOOK_S = 0.0005
+ENDING_NS = 2_000_000_000  # that a server may take to end by itself
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
 
@@ -25,16 +28,6 @@ class Late(Exception):
 
 class Failed(Exception):
     """A check of a step failed: a sentence that begins with its label."""
-
-
-@dataclass
-class Server:
-    pid: int
-    asked: int  # our end of its input
-    answers: int  # our end of its output
-    started_ns: int
-    span: Span  # what it used that no answer accounted for, once it has ended
-    rest: bytes = b""
 
 
 @dataclass
@@ -53,6 +46,7 @@ class Desk:
     servers: dict[str, Server] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)  # hashes of fixed ones by label
+    load_us: int = 0  # CPU time of generators of load that have ended
 
 
 def adopt_orphans() -> bool:
@@ -149,9 +143,13 @@ def _start(desk: Desk, step: Step, span: Span) -> tuple[int, bytes]:
     desk.ours.add(pid)
     server = Server(pid, asked, answers, began_ns, Span(span.step, span.agent, span.start_ns, 0, background=True))
     desk.servers[step.server] = server
-    line = _line(server)
+    told = line(server)
     span.wall_ns = time.monotonic_ns() - began_ns
-    return (0, line) if line else (-1, b"it ended at once")
+    try:
+        charge(span, server, json.loads(told).get("usage"))
+    except ValueError:
+        return -1, told or b"it ended at once"
+    return 0, told
 
 
 def _ask(desk: Desk, step: Step, span: Span) -> tuple[int, bytes]:
@@ -166,13 +164,10 @@ def _ask(desk: Desk, step: Step, span: Span) -> tuple[int, bytes]:
     }
     began_ns = time.monotonic_ns()
     os.write(server.asked, json.dumps(request).encode() + b"\n")
-    line = _line(server)
+    told = line(server)
     span.wall_ns = time.monotonic_ns() - began_ns
-    answer = json.loads(line or b'{"error": "the server ended"}')
-    used = answer.get("usage", [0] * 6)
-    span.user_us, span.sys_us, span.minor_faults, span.major_faults, span.voluntary, span.involuntary = used
-    server.span.user_us -= span.user_us
-    server.span.sys_us -= span.sys_us
+    answer = json.loads(told or b'{"error": "the server ended"}')
+    charge(span, desk.servers[step.charged] if step.charged else server, answer.get("usage"))
     if "error" in answer or answer.get("id") != span.step:
         return 1, json.dumps(answer.get("error", "the answer is another call's")).encode()
     return 0, json.dumps(answer["result"]).encode() + b"\n"
@@ -185,28 +180,32 @@ def _stop(desk: Desk, step: Step, span: Span) -> tuple[int, bytes]:
     began_ns = time.monotonic_ns()
     _, status, usage = os.wait4(server.pid, 0)
     os.close(server.answers)
-    span.wall_ns = time.monotonic_ns() - began_ns
     del desk.servers[step.server]
     desk.ours.discard(server.pid)
     server.span.add(usage)
+    _wait_for_rest(desk, server.span, began_ns + ENDING_NS)
+    span.wall_ns = time.monotonic_ns() - began_ns
     server.span.user_us, server.span.sys_us = max(0, server.span.user_us), max(0, server.span.sys_us)
     server.span.wall_ns = time.monotonic_ns() - server.started_ns
-    desk.spans.append(server.span)
+    if step.load:
+        desk.load_us += round(1e6 * (usage.ru_utime + usage.ru_stime))
+    else:
+        desk.spans.append(server.span)
     return os.waitstatus_to_exitcode(status), b""
 
 
+def _wait_for_rest(desk: Desk, span: Span, end_ns: int) -> None:
+    """Waits until what a server started has ended too: a sandbox is down when its last process is, and bwrap leaves the
+    first one of its namespaces to end after itself."""
+    while (left := (verify.children() or set()) - desk.ours) and time.monotonic_ns() < end_ns:
+        for pid in left:
+            done, _, usage = os.wait4(pid, os.WNOHANG)
+            if done:
+                span.add(usage)
+        time.sleep(LOOK_S)
+
+
 _ACTIONS = {"run": _run, "start": _start, "ask": _ask, "stop": _stop}
-
-
-def _line(server: Server) -> bytes:
-    """The server's next line; empty where it has ended."""
-    while b"\n" not in server.rest:
-        more = os.read(server.answers, 65536)
-        if not more:
-            return b""
-        server.rest += more
-    line, _, server.rest = server.rest.partition(b"\n")
-    return line
 
 
 def _strays(desk: Desk, span: Span) -> list[str]:
@@ -232,10 +231,15 @@ def _kill(pid: int) -> None:
 
 
 def clear(desk: Desk) -> None:
-    """Ends servers and what else is still there."""
+    """Ends servers and what else is still there; a sandbox has a moment to take down what it made."""
     for server in desk.servers.values():
         for number in (server.asked, server.answers):
             os.close(number)
+        end_ns = time.monotonic_ns() + ENDING_NS
+        while (
+            not os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) and time.monotonic_ns() < end_ns
+        ):
+            time.sleep(LOOK_S)
         _kill(server.pid)
         desk.ours.discard(server.pid)
     desk.servers.clear()

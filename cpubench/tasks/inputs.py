@@ -20,11 +20,13 @@ from pathlib import Path
 from string import Template
 
 from cpubench.errors import UsageError
-from cpubench.tasks import sources
+from cpubench.tasks import c_sources, sources
 from cpubench.tasks.archive import zipped
+from cpubench.tasks.tools import bpe
 
 SEED = 20_251
 GROUPS, FILES, WHEELS = 19, 400, 11
+MERGES = 350  # a token of the chats is then 2.8 bytes on average, as names and numbers make it in code
 TESTS = 10 * GROUPS  # before the agent adds ten
 TOOLS = Path(__file__).with_name("tools")
 PINS = Path(__file__).with_name("pins.json")
@@ -69,8 +71,8 @@ def pinned() -> str:
 
 
 def outputs(key: str) -> dict[str, str]:
-    """The hashes that the outputs of a task's steps must have, by label."""
-    found: dict[str, str] = json.loads(PINS.read_text())["outputs"][key]
+    """The hashes that the outputs of a task's steps must have, by label; none of a task without fixed outputs."""
+    found: dict[str, str] = json.loads(PINS.read_text())["outputs"].get(key, {})
     return found
 
 
@@ -95,6 +97,8 @@ def contents() -> Iterator[tuple[str, bytes]]:
     for number in range(WHEELS):
         yield f"wheels/dep_{number:02d}-1.{number}-py3-none-any.whl", _wheel(source, number)
     yield from ((f"mix/{name}", text.encode()) for name, text in _mix(source))
+    yield from ((f"c/{name}", data) for name, data in c_sources.contents(Source(SEED + 3).below))
+    yield from ((f"chat/{name}", text.encode()) for name, text in _chat(Source(SEED + 4)))
     for path in sorted(TOOLS.glob("*.py")):
         yield f"tools/{path.name}", path.read_bytes()
 
@@ -201,6 +205,17 @@ def _mix(source: Source) -> Iterator[tuple[str, str]]:
         yield f"settings_{number}.json", json.dumps({"limits": {"rate": number}, "names": lines[:20]}, indent=1)
         values = "".join(f"{word} = {at}\n" for at, word in enumerate(WORDS[:60]))
         yield f"settings_{number}.ini", f"[limits]\nrate = {number}\n\n[names]\n{values}"
+
+
+def _chat(source: Source) -> Iterator[tuple[str, str]]:
+    """What is said to a host of chats, and the merges of its tokeniser. One word of twelve is a name that is seen once
+    or twice, as in code: no cache of pieces has it."""
+    names = ["".join(chr(97 + source.below(26)) for _ in range(8)) for _ in range(4000)]
+    words = [name if n % 12 == 0 else source.word() for n, name in enumerate(names * 12)]
+    lines = [" ".join(words[at : at + 9]) for at in range(0, len(words), 9)]
+    yield "text.txt", _text(source, lines, 520_000)
+    counts = ((f" {word}", len(WORDS) + 10 - rank) for rank, word in enumerate(WORDS))
+    yield "merges.txt", "".join(f"{a} {b}\n" for a, b in bpe.train(counts, MERGES))
 
 
 def _sales(source: Source, count: int) -> str:

@@ -18,7 +18,9 @@ from cpubench.tasks.catalogue import Task
 PROBE_S = 60
 SOURCE = "#include <stddef.h>\n#include <stdint.h>\nint probe(void) { return 0; }\n"
 PATH = "/usr/local/bin:/usr/bin:/bin"
-MODULES = {"T1": ("venv", "ctypes", "unittest", "compileall"), "T2": ("sqlite3", "http.server")}
+MODULES = {"T1": ("venv", "ctypes", "unittest", "compileall"), "T2": ("sqlite3", "http.server"),
+           "T5": ("sqlite3", "asyncio")}  # fmt: skip
+COMPILED = ("T1", "T1b")
 
 
 @dataclass
@@ -32,7 +34,8 @@ class Programs:
     def reason(self, task: Task) -> str | None:
         """Why the task cannot be done here; None where it can."""
         kind = "T1" if task.task == "T4" else task.task
-        needs = [*MODULES.get(kind, ()), *task.tools, *(["cc"] if kind == "T1" else [])]
+        needs = [*MODULES.get(kind, ()), *task.tools, *(["cc"] if kind in COMPILED else [])]
+        needs += [f"T3 {task.params[0]}"] if kind == "T3" else []
         return next((self.missing[need] for need in needs if need in self.missing), None)
 
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,52 +23,19 @@ from cpubench.host.topology import read_topology
 from cpubench.measure import folder as place
 from cpubench.measure.child import run_child
 from cpubench.measure.scratch import guard, storage_facts
+from cpubench.power import gauge
+from cpubench.power.published import public_name
 from cpubench.results.files import sealed
-from cpubench.tasks import catalogue, inputs, programs, spans
+from cpubench.tasks import inputs, plan, programs, rungs, spans
 from cpubench.tasks.catalogue import Task
+from cpubench.tasks.plan import PROFILES, Options
 from cpubench.tasks.steps import Place
 
 SUITE = "tasks-1"
 FILE = "tasks.json"
-AGENT_BYTES = 64 << 20  # that an agent of T4 and its tools may need at once; half of the memory is for them
-REPEAT_S = 60.0  # of all tasks of one agent, on two CPUs of a virtual machine: until the first one says better
-READY_AGENT_S = 0.7  # CPU time until an agent stands at its place
 
 Json = dict[str, Any]
 Tell = Callable[..., None]  # (text, stays)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """How often tasks are repeated, and with which numbers of agents, in multiples of the cores; 0 is one agent."""
-
-    repeats: int
-    windows: int
-    window_s: float
-    multiples: tuple[float, ...]
-    estimate: bool
-
-
-PROFILES = {
-    "quick": Profile(3, 1, 20.0, (0, 1, 4), estimate=True),
-    "standard": Profile(8, 2, 60.0, (0, 0.5, 1, 2, 4, 8), estimate=False),
-}
-
-
-@dataclass(frozen=True)
-class Options:
-    """What ``cpubench tasks run`` was asked for; None is the profile's own."""
-
-    profile: str = "standard"
-    tasks: Sequence[str] | None = None
-    agents: Sequence[int] | None = None
-    think: float = 1.0
-    tools: Sequence[str] = ()
-    workdir: Path | None = None
-    out: Path | None = None
-    seed: int | None = None
-    repeats: int | None = None
-    window_s: float | None = None
 
 
 def run(options: Options, tell: Tell) -> Path:
@@ -78,12 +45,17 @@ def run(options: Options, tell: Tell) -> Path:
     tools = programs.check_tools(options.tools)
     with place.host_lock():
         facts, cores = collect(), read_topology().cores
-        tasks = _planned(options, len(cores), tools)
+        tasks = plan.planned(options, len(cores), tools, facts["memory_bytes"])
+        meter, problem = _meter(options)
         workdir = options.workdir and place.check_workdir(options.workdir)
         folder, made = place.new_folder(options.out, _slug(facts["hostname"], options.out))
         try:
             with _scratch(workdir or folder) as scratch:
-                document = _document(options, facts, cores, tasks, tools, scratch)
+                document = _document(options, facts, cores, tasks, scratch)
+                document |= {"meter": public_name(meter.name) if meter else "", "meter_problem": problem,
+                             "meter_scope": meter.scope if meter else "",
+                             "meter_provenance": meter.provenance if meter else ""}  # fmt: skip
+                options = replace(options, meter=meter.name if meter else None)
                 _measure(options, document, tasks, folder, scratch, tell)
             return folder
         finally:
@@ -114,24 +86,18 @@ def _slug(hostname: str | None, out: Path | None) -> str | None:
     return hostname if out else f"{(hostname or 'host')[:34]}-tasks"
 
 
-def numbers(options: Options, cores: int) -> list[int]:
-    """Numbers of agents, ascending."""
-    if options.agents is not None:
-        return sorted(set(options.agents))
-    return sorted({max(1, int(multiple * cores)) for multiple in PROFILES[options.profile].multiples})
+def _meter(options: Options) -> tuple[gauge.Found | None, str]:
+    """The meter of the run, or why there is none; UsageError where one that was named tells nothing."""
+    if options.meter in (None, "none"):
+        return None, "none was asked for: --meter"
+    return gauge.found(options.meter or "", allow_estimated=options.allow_estimated), ""
 
 
-def _planned(options: Options, cores: int, tools: tuple[str, ...]) -> list[Task]:
-    every = [*catalogue.solo(tools), *catalogue.fleets(numbers(options, cores), tools)]
-    return catalogue.chosen(every, options.tasks)
-
-
-def _document(
-    options: Options, facts: Json, cores: Sequence[Any], tasks: Sequence[Task], tools: tuple[str, ...], scratch: Path
-) -> Json:
+def _document(options: Options, facts: Json, cores: Sequence[Any], tasks: Sequence[Task], scratch: Path) -> Json:
     """The document without repeats: rows with their steps, or with the reason why there will be none."""
     try:
         found = programs.probe(scratch)
+        rungs.try_rungs(found, [task.params[0] for task in tasks if task.task == "T3"], scratch)
         (scratch / "inputs").mkdir()
         digest = inputs.generate(scratch / "inputs")
     except OSError as error:
@@ -141,7 +107,7 @@ def _document(
     kind, n = divisor(facts, len(cores))
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
     where = Place("", "", found.paths["python3"], found.paths.get("cc", ""), found.paths["sh"])
-    rows = [_row(task, where, found.reason(task) or _too_many(task, facts)) for task in tasks]
+    rows = [_row(task, where, found.reason(task) or plan.too_many(task, facts["memory_bytes"])) for task in tasks]
     return {
         "schema": "cpubench.tasks/1", "cpubench": __version__, "suite": SUITE,
         "created_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "profile": options.profile,
@@ -162,38 +128,26 @@ def _row(task: Task, where: Place, skipped: str | None) -> Json:
             "repeats": []}  # fmt: skip
 
 
-def _too_many(task: Task, facts: Json) -> str | None:
-    """Why so many agents are not started here."""
-    memory = facts["memory_bytes"]
-    need = AGENT_BYTES * task.agents
-    if task.agents > 1 and memory is not None and need > memory / 2:
-        return f"{task.agents} agents may need {need >> 20} MiB; half of the usable memory is {memory >> 21} MiB"
-    return None
-
-
 def _measure(options: Options, document: Json, tasks: Sequence[Task], folder: Path, scratch: Path, tell: Tell) -> None:
     """Does all repeats, and writes the document after each; UsageError where it was interrupted or cannot go on."""
     profile = PROFILES[options.profile]
     rows = {row["name"]: row for row in document["tasks"]}
     todo = [task for task in tasks if rows[task.name]["skipped"] is None]
-    single = [task for task in todo if task.task != "T4"]
-    many = sorted((task for task in todo if task.task == "T4"), key=lambda task: task.agents)
+    single = [task for task in todo if not task.windowed]
+    many = sorted((task for task in todo if task.windowed), key=lambda task: (task.task, task.agents))
     rng = random.Random(document["seed"])
     repeats = options.repeats or profile.repeats
     order = [(index, task) for index in range(repeats) for task in rng.sample(single, len(single))]
     order += [(index, task) for index in range(profile.windows) for task in many]
-    window_s = options.window_s or profile.window_s
-    fleets_s = sum(window_s + 2 + READY_AGENT_S * task.agents / len(document["cpus"]) for _, task in order
-                   if task.task == "T4")  # fmt: skip
-    share = len(single) / len(catalogue.solo())
-    tell(f"{len(single)} tasks of one agent {repeats} times, then {len(order) - repeats * len(single)} windows of many:"
-         f" about {(REPEAT_S * share * repeats + fleets_s) / 60:.1f} min")  # fmt: skip
+    left_s = plan.predicted_s(options, [task for _, task in order], len(document["cpus"]))
+    tell(f"{len(single)} tasks of one agent {repeats} times, then {len(many) * profile.windows} windows of many:"
+         f" about {left_s / 60:.1f} min")  # fmt: skip
     began_ns, kept = time.monotonic_ns(), 0
     try:
         for at, (index, task) in enumerate(order):
             took_s = (time.monotonic_ns() - began_ns) / 1e9
             tell(f"{at + 1} of {len(order)} after {took_s:.0f} s: {task.name}, repeat {index + 1}", stays=False)
-            one = _repeat(options, document, task, index, scratch, window_s)
+            one = _repeat(options, document, task, index, scratch)
             rows[task.name]["repeats"].append(one)
             for text in (*one["failures"], *one["leftovers"]):
                 tell(f"{task.name}, repeat {index + 1} FAILED: {text}")
@@ -221,19 +175,16 @@ def _save(document: Json, folder: Path) -> int:
     return count
 
 
-def _repeat(options: Options, document: Json, task: Task, index: int, scratch: Path, window_s: float) -> Json:
+def _repeat(options: Options, document: Json, task: Task, index: int, scratch: Path) -> Json:
     """One repeat, in a process and a folder of its own; one that failed to end well is a failed repeat."""
-    spec, out = scratch / "spec.json", scratch / "told.json"
-    place.write_json(spec, {
-        "task": task.task, "params": task.params, "tools": task.tools, "agents": task.agents, "index": index,
-        "inputs": str(scratch / "inputs"), "python": document["programs"]["python3"]["path"],
-        "cc": document["programs"].get("cc", {}).get("path", ""), "shell": document["programs"]["sh"]["path"],
-        "cpus": document["cpus"], "pins": inputs.outputs(task.pinned()), "seed": document["seed"],
-        "window_ns": round(window_s * 1e9) if task.task == "T4" else 0, "think": options.think,
-    })  # fmt: skip
+    path, out = scratch / "spec.json", scratch / "told.json"
+    spec = plan.spec_of(document, options, task, index)
+    spec |= {"inputs": str(scratch / "inputs"), "pins": inputs.outputs(task.pinned()), "meter": options.meter,
+             "estimated": options.allow_estimated}  # fmt: skip
+    place.write_json(path, spec)
     began_ns = time.monotonic_ns()
     try:
-        run_child("cpubench.tasks.agent", [str(spec), str(out)], scratch, random.Random(f"{document['seed']} {index}"))
+        run_child("cpubench.tasks.agent", [str(path), str(out)], scratch, random.Random(f"{document['seed']} {index}"))
         found: Json = msgspec.json.decode(out.read_bytes())
         del found["outputs"]
         return {"index": index, **found}
@@ -241,10 +192,9 @@ def _repeat(options: Options, document: Json, task: Task, index: int, scratch: P
         text = error.text if isinstance(error, UsageError) else f"{out.name}: {error.strerror}"
         return {
             "index": index, "wall_ns": time.monotonic_ns() - began_ns, "failures": [text], "leftovers": [],
-            "window_ns": round(window_s * 1e9) if task.task == "T4" else 0, "harness_us": 0, "tools_us": 0,
-            "unknown": [], "ready_ns": 0, "pressure": None, "memory_low_bytes": None, "environment": {},
-            "spans": spans.columns([]),
+            "window_ns": spec["window_ns"], "harness_us": 0, "tools_us": 0, "unknown": [], "ready_ns": 0,
+            "pressure": None, "memory_low_bytes": None, "environment": {}, "spans": spans.columns([]),
         }  # fmt: skip
     finally:
-        spec.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         out.unlink(missing_ok=True)

@@ -47,6 +47,8 @@ class Step:
     pythons: int = 0  # interpreters that it starts
     shells: int = 0
     timeout_s: float = 120.0
+    charged: str = ""  # the server whose use an answer tells, where it is not the one that was asked
+    load: bool = False  # of a server that is a generator of load: its CPU time is the harness's
 
 
 def environment(place: Place, extra: Mapping[str, str]) -> dict[str, str]:

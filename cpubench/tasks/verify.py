@@ -50,13 +50,13 @@ def children() -> set[int] | None:
         return None
 
 
-def mounts() -> list[str]:
-    """Mount points of this namespace."""
+def mounts(below: Path) -> list[str]:
+    """Mount points of this namespace in a folder: others may mount elsewhere at any time."""
     try:
         rows = Path("/proc/self/mountinfo").read_text(errors="backslashreplace").splitlines()
     except OSError:
         return []
-    return [row.split()[4] for row in rows]
+    return [point for row in rows if (point := row.split()[4]).startswith(str(below))]
 
 
 def groups() -> list[str]:
@@ -69,8 +69,8 @@ def groups() -> list[str]:
     for row in rows:
         _, controllers, path = row.split(":", 2)
         top = Path("/sys/fs/cgroup", controllers, path.strip("/")) if controllers else Path("/sys/fs/cgroup" + path)
-        if path != "/" and top.is_dir():
-            found += [str(one) for one in top.iterdir() if one.is_dir()]
+        if top.is_dir():  # of the root's groups, which others make too, only sandboxes' are ours
+            found += [str(one) for one in top.glob("*" if path != "/" else "cpubench-*") if one.is_dir()]
     return sorted(found)
 
 

@@ -24,12 +24,14 @@
 
 static const int refused[] = {
     SYS_acct, SYS_add_key, SYS_adjtimex, SYS_bpf, SYS_chroot, SYS_clock_adjtime, SYS_clock_settime, SYS_delete_module,
-    SYS_fanotify_init, SYS_finit_module, SYS_fsconfig, SYS_fsmount, SYS_fsopen, SYS_fspick, SYS_init_module,
-    SYS_kcmp, SYS_kexec_load, SYS_keyctl, SYS_lookup_dcookie, SYS_mbind, SYS_migrate_pages, SYS_mount, SYS_move_mount,
-    SYS_move_pages, SYS_name_to_handle_at, SYS_nfsservctl, SYS_open_by_handle_at, SYS_open_tree, SYS_perf_event_open,
+    SYS_fanotify_init, SYS_finit_module, SYS_init_module, SYS_kcmp, SYS_kexec_load, SYS_keyctl, SYS_mbind,
+    SYS_migrate_pages, SYS_mount, SYS_move_pages, SYS_name_to_handle_at, SYS_open_by_handle_at, SYS_perf_event_open,
     SYS_personality, SYS_pivot_root, SYS_process_vm_readv, SYS_process_vm_writev, SYS_ptrace, SYS_quotactl, SYS_reboot,
     SYS_request_key, SYS_set_mempolicy, SYS_setdomainname, SYS_sethostname, SYS_setns, SYS_settimeofday, SYS_swapoff,
     SYS_swapon, SYS_syslog, SYS_umount2, SYS_unshare, SYS_userfaultfd, SYS_vhangup,
+#ifdef SYS_fsopen /* headers of Linux 5.2 */
+    SYS_fsconfig, SYS_fsmount, SYS_fsopen, SYS_fspick, SYS_move_mount, SYS_open_tree,
+#endif
 };
 enum { CALLS = sizeof refused / sizeof *refused };
 

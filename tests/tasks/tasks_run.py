@@ -1,6 +1,9 @@
 """What tests of tasks share: a place with generated inputs, and made-up runs of tasks."""
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from cpubench.host.topology import allowed_cpus
@@ -81,3 +84,24 @@ def inputs_in(folder: Path) -> Path:
     (folder / "inputs").mkdir()
     inputs.generate(folder / "inputs")
     return folder / "inputs"
+
+
+def agent_of(task, generated, tmp_path, prepare="", **other):
+    """What the agent's process tells of a task."""
+    spec = spec_of(task, generated, tmp_path, **other)
+    code = f"""
+import sys, json, os
+sys.path[:0] = {sys.path!r}
+from pathlib import Path
+from cpubench.tasks import agent
+os.setsid()
+{prepare}
+spec = json.loads(sys.argv[1])
+print(json.dumps(agent.work(spec, [], Path(sys.argv[2]), 0)))
+"""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(spec), str(scratch)], capture_output=True, text=True,
+                          timeout=120)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 from started import started
-from tasks_run import spec_of
+from tasks_run import agent_of, spec_of
 
 from cpubench.entry import main
 from cpubench.recheck import validated
 from cpubench.results.load_tasks import load_tasks
 from cpubench.tasks import bugfix, inputs, programs, toolmix
-from cpubench.tasks.catalogue import Task, chosen, fleets, solo
+from cpubench.tasks.catalogue import DOCS, Task, chosen, fleets, solo
+from cpubench.tasks.plan import many
 from cpubench.tasks.steps import PHASES, Place
 
 CLI = [sys.executable, "-c", "import sys; from cpubench.entry import main; sys.exit(main())"]
-NOWHERE = Place("/i", "/r", "/py", "/cc", "/sh")
+NOWHERE = Place("/i", "/r", "/usr/bin/python3", "/cc", "/sh")
 
 
 @pytest.fixture
@@ -31,27 +32,6 @@ def unlocked(monkeypatch):
     from cpubench.tasks import run
 
     monkeypatch.setattr(run.place, "host_lock", contextlib.nullcontext)
-
-
-def agent_of(task, generated, tmp_path, prepare="", **other):
-    """What the agent's process tells of a task."""
-    spec = spec_of(task, generated, tmp_path, **other)
-    code = f"""
-import sys, json, os
-sys.path[:0] = {sys.path!r}
-from pathlib import Path
-from cpubench.tasks import agent
-os.setsid()
-{prepare}
-spec = json.loads(sys.argv[1])
-print(json.dumps(agent.work(spec, [], Path(sys.argv[2]), 0)))
-"""
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    done = subprocess.run([sys.executable, "-c", code, json.dumps(spec), str(scratch)], capture_output=True, text=True,
-                          timeout=120)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_a_bug_is_fixed_with_every_check(generated, tmp_path):
@@ -152,12 +132,15 @@ def test_what_is_missing_is_a_row_with_its_reason(tmp_path, capsys, unlocked, mo
         return found
 
     monkeypatch.setattr(programs, "probe", bare)
-    assert main(["tasks", "run", "--profile", "quick", "--repeats", "1", "--out", str(tmp_path / "run"), "--json"]) == 0
+    assert main(["tasks", "run", "--profile", "quick", "--repeats", "1", "--out", str(tmp_path / "run"), "--json",
+                 "--tasks", "T1,T1b,T2,T4,T5"]) == 0  # fmt: skip
     rows = json.loads(capsys.readouterr().out)["tasks"]
-    assert {row["task"]: row["skipped"] for row in rows if row["task"][:2] in ("T1", "T4")} == {
-        row["task"]: "there is no venv here" for row in rows if row["task"][:2] in ("T1", "T4")
+    assert {row["task"]: row["skipped"] for row in rows if row["task"][:3] in ("T1[", "T4[")} == {
+        row["task"]: "there is no venv here" for row in rows if row["task"][:3] in ("T1[", "T4[")
     }
     assert [row["skipped"] for row in rows if row["task"].startswith("T2")] == ["there is no sqlite3 here"] * 2
+    assert {row["skipped"] for row in rows if row["task"].startswith("T5")} == {"there is no sqlite3 here"}
+    assert {row["skipped"] for row in rows if row["task"].startswith("T1b")} == {"there is no cc here"}
     assert [row["tasks_per_hour"]["reason"] for row in rows if row["task"] == "T2[server]"] == [
         "there is no sqlite3 here"
     ]
@@ -220,7 +203,7 @@ def test_wrong_use_is_told_before_anything_is_made(tmp_path, capsys, unlocked, a
 
 
 def test_each_step_has_a_known_phase_a_pin_where_it_is_fixed_and_a_label_of_its_own():
-    for task in [*solo(), *fleets([3])]:
+    for task in [*solo(), *fleets([3]), *many("standard", 2, None)]:
         steps, pins = task.steps(NOWHERE), inputs.outputs(task.pinned())
         labels = [step.label for step in steps]
         assert len(set(labels)) == len(labels)
@@ -268,7 +251,7 @@ def test_git_and_pip_make_variants_with_names_of_their_own(generated, tmp_path):
 def test_the_tasks_are_listed_with_what_is_missing_here(capsys):
     assert main(["tasks", "list", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert {row["task"] for row in document["tasks"]} == {"T0", "T1", "T2", "T4"}
+    assert {row["task"] for row in document["tasks"]} == set(DOCS)
     assert main(["tasks", "list"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
     assert Path(document["programs"]["python3"]["path"]).is_file()
