@@ -11,9 +11,10 @@ from cpubench.recheck_host import check_allowed, check_divisor, not_ours
 from cpubench.results.load_tasks import TICK_NS, load_tasks
 from cpubench.results.parse import located, shown
 from cpubench.results.signature import signature_of, signer
-from cpubench.results.task_records import Repeat, TaskRow, TaskRun
+from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 from cpubench.tasks import catalogue, inputs
-from cpubench.tasks.run import PROFILES, SUITE
+from cpubench.tasks.plan import PROFILES, Options, window_s
+from cpubench.tasks.run import SUITE
 from cpubench.tasks.steps import Place
 
 Json = dict[str, Any]
@@ -64,23 +65,22 @@ def _check_suite(run: TaskRun) -> None:
     if run.stopped != "done":
         return
     for at, row in enumerate(run.tasks):
-        fleet = row.task == "T4"
+        fleet = windowed(row)
         wanted = profile.windows if fleet else None if run.estimate else profile.repeats
         found = [one.index for one in row.repeats]
         if row.skipped is None and found != list(range(len(found) if wanted is None else wanted)):
             text = f"has the repeats {shown(str(found), 40)} of {wanted}, and the run says that it was finished"
             raise UsageError("repeats", text, f"tasks[{at}]")
-        if fleet and not run.estimate and any(one.window_ns != profile.window_s * 1e9 for one in row.repeats):
-            raise UsageError("window", f"{run.profile} has windows of {profile.window_s:g} s", f"tasks[{at}]")
+        length_s = window_s(Options(run.profile), catalogue.Task(row.task, agents=row.agents))
+        if fleet and not run.estimate and any(one.window_ns != length_s * 1e9 for one in row.repeats):
+            raise UsageError("window", f"{run.profile} has windows of {length_s:g} s", f"tasks[{at}]")
 
 
 def _check_row(row: TaskRow, where: str) -> None:
-    known = [*catalogue.solo(row.tools), *catalogue.fleets([row.agents], row.tools)]
-    asked = (row.task, tuple(row.params), tuple(row.tools), row.agents)
-    found = [one for one in known if (one.task, one.params, one.tools, one.agents) == asked]
-    if not found or (found[0].name, found[0].version) != (row.name, row.version):
+    found = catalogue.Task(row.task, tuple(row.params), tuple(row.tools), row.agents)
+    if not catalogue.known(found) or (found.name, found.version) != (row.name, row.version):
         raise UsageError("task", f"{shown(row.name, 60)!r} of version {row.version} is no task of this suite", where)
-    steps = [(one.label, one.kind, one.phase, one.pythons, one.shells) for one in found[0].steps(NOWHERE)]
+    steps = [(one.label, one.kind, one.phase, one.pythons, one.shells) for one in found.steps(NOWHERE)]
     if steps != [(one.label, one.kind, one.phase, one.pythons, one.shells) for one in row.steps]:
         raise UsageError("steps", "are not those of the task", where)
 
@@ -88,7 +88,7 @@ def _check_row(row: TaskRow, where: str) -> None:
 def _check_times(row: TaskRow, one: Repeat, where: str) -> None:
     """None if no agent did two steps at once, a window lasted as long as it says, and no step used what nobody did."""
     spans = one.spans
-    if row.task == "T4" and one.wall_ns != one.window_ns:
+    if windowed(row) and one.wall_ns != one.window_ns:
         raise UsageError("window", f"of {one.window_ns} ns lasted {one.wall_ns}", where)
     free_ns: dict[int, int] = {}
     for at, (agent, start) in enumerate(zip(spans.agent, spans.start_ns, strict=True)):

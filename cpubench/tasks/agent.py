@@ -75,6 +75,7 @@ def _alone(spec: Json, task: Task, folder: Path, meter: watts.Metered) -> Json:
         own_us, tools_us = (spans.used_us(who) - old for who, old in zip(kinds, before, strict=True))
         meter.end()
         desk.clear(table)
+    tools_us = max(tools_us, spans.told_us(spans.columns(table.spans)) + table.load_us)
     left = [] if failures else [f"file left behind: {name}" for name in verify.files_left(table.place.root)]
     return {
         "wall_ns": wall_ns, "window_ns": 0, "harness_us": own_us + table.load_us,

@@ -8,6 +8,7 @@ VERSION = 1
 BURST, OUTSIDE, DURING = range(3)  # places of the steps
 BURST_S, FIRST_S, EVERY_S = 1.5, 3.0, 6.0  # length of a burst; when the first begins in a window, and how often
 BASES_MB, BURSTS_MB = (185, 92, 46), (2048, 1024, 512)
+SIZES = {(f"{base}MB", f"{burst}MB") for base in BASES_MB for burst in BURSTS_MB}
 BESIDE_MB = 40  # of an agent beside its baseline: its process and its tool
 WORK = (
     "import hashlib, json; rows = [{'id': n, 'text': 'row %d' % (n * 7919)} for n in range(4000)]; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cpubench.errors import UsageError
 from cpubench.tasks import bugfix, burst_steps, cbuild, chat_steps, sandbox, starts, toolmix
@@ -94,6 +94,16 @@ def solo(tools: Sequence[str] = ()) -> list[Task]:
 def fleets(numbers: Sequence[int], tools: Sequence[str] = ()) -> list[Task]:
     """T4 with so many agents."""
     return [Task("T4", FLEET, tuple(tools), number) for number in numbers]
+
+
+def known(task: Task) -> bool:
+    """Whether there is such a task, with whatever number of agents or sessions."""
+    if task.task == "T4":
+        return task.params == FLEET
+    if task.task == "T6":
+        return not task.tools and task.params in burst_steps.SIZES
+    alone = replace(task, agents=1)
+    return alone in solo(task.tools) and (task.agents == 1 or task.task in ("T3", "T5"))
 
 
 def chosen(tasks: Sequence[Task], wanted: Sequence[str] | None) -> list[Task]:

@@ -86,6 +86,7 @@ def work(spec: Json, task: Task, folder: Path, roam: Roam | None = None) -> Json
         for name in columns:
             columns[name] += part["spans"][name]
     used = {name: sum(part[name] for part in parts) for name in ("harness_us", "tools_us")}
+    used["tools_us"] = max(used["tools_us"], spans.told_us(columns))
     return {
         "wall_ns": spec["window_ns"], "window_ns": spec["window_ns"], "failures": failures, "spans": columns, **used,
         "outputs": {}, "leftovers": [], **seen, "ready_ns": ready_ns - began_ns,

@@ -6,7 +6,7 @@ import pytest
 from tasks_run import agent_of
 
 from cpubench.tasks import burst_steps, cbuild, chat_steps
-from cpubench.tasks.catalogue import Task, fleets, solo
+from cpubench.tasks.catalogue import Task, fleets, known, solo
 from cpubench.tasks.plan import LEFT_OUT, PROFILES, Options, many, planned, predicted_s, too_many
 from cpubench.tasks.tools import bpe, chat_client
 
@@ -110,6 +110,13 @@ def test_memory_is_scaled_in_steps_to_half_of_the_hosts():
     assert "half of the usable memory is 512 MiB" in too_many(task, 1 << 30)
     assert too_many(Task("T5", ("1k",), agents=1024), 1 << 30) is not None
     assert too_many(fleets([1])[0], 1 << 20) is None
+
+
+def test_a_task_is_known_with_any_number_of_agents_but_not_with_any_parameters():
+    for task in planned(Options("standard"), 6, (), 64 << 30):
+        assert known(task), task.name
+    for task in (Task("T6", ("1MB", "2MB"), agents=8), Task("T3", ("cage",)), Task("T1b", ("serial",), agents=3)):
+        assert not known(task), task.name
 
 
 def test_tokens_are_the_bytes_of_the_text(generated):
