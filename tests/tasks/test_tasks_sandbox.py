@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from started import started
 from tasks_run import agent_of
 
 from cpubench.measure.programs import BOX
@@ -99,19 +100,17 @@ def test_nothing_outlives_a_box_that_was_killed(tmp_path):
     if denied("namespaces", tmp_path):
         pytest.skip("no namespaces here")
     code = "import time; print(1, flush=True); time.sleep(300)"
-    child = subprocess.Popen([BOX, "-n", "--", sys.executable, "-c", code], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, start_new_session=True)  # fmt: skip
-    assert b"ready" in child.stdout.readline()
-    child.stdin.write(ASK.encode())
-    child.stdin.flush()
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    end = time.monotonic() + 20
-    while time.monotonic() < end and in_session(child.pid):
-        time.sleep(0.01)
-    assert in_session(child.pid) == []
-    child.stdin.close()
-    child.stdout.close()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+    with started([BOX, "-n", "--", sys.executable, "-c", code], **pipes) as child:
+        assert b"ready" in child.stdout.readline()
+        child.stdin.write(ASK.encode())
+        child.stdin.flush()
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        end = time.monotonic() + 20
+        while time.monotonic() < end and in_session(child.pid):
+            time.sleep(0.01)
+        assert in_session(child.pid) == []
 
 
 def in_session(number):
