@@ -108,7 +108,7 @@ def columns(spans: Sequence[Span]) -> dict[str, list[object]]:
 
 def told_us(columns: dict[str, list[Any]]) -> int:
     """CPU time of all spans: of a server that nobody has waited for, nothing else tells it."""
-    return sum(columns["user_us"]) + sum(columns["sys_us"])
+    return int(sum(columns["user_us"]) + sum(columns["sys_us"]))
 
 
 def used_us(who: int) -> int:
