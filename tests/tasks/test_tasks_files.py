@@ -202,6 +202,6 @@ def test_a_file_larger_than_this_machine_is_refused(tmp_path):
 
 def test_what_wants_a_run_of_kernels_says_what_this_is(tmp_path, capsys):
     folder = written(tmp_path / "t", true_run())
-    assert main(["score", str(folder)]) == 2
+    assert main(["compare", str(folder), str(folder)]) == 2
     assert "holds a run of tasks, which `cpubench tasks show` tells of" in capsys.readouterr().err
     assert PROFILES["quick"].estimate
