@@ -41,7 +41,7 @@ def validated(path: Path, signers: Path | None = None) -> Json:
         if not tasks or fault.code not in ("not_a_run", "tasks"):
             raise
         files = []
-    if not tasks and files in ([path], [path / "run.json"]):
+    if not tasks and files in ([path], [path / "run.json"], [path / "run.json.gz"]):
         return _validated(path, files[0], signers)
     found = [_validated(file.parent, file, signers) for file in files]
     found += [validated_tasks(file, signers) for file in tasks]

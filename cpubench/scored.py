@@ -16,7 +16,7 @@ from cpubench.analysis.task_score import no_task_score, task_score
 from cpubench.analysis.weights import load_weights
 from cpubench.errors import UsageError
 from cpubench.report.output import as_text
-from cpubench.results.gather import is_tasks
+from cpubench.results.gather import MOST, is_tasks
 from cpubench.results.load import load_run
 from cpubench.results.load_tasks import load_tasks
 from cpubench.results.parse import located, shown
@@ -61,6 +61,9 @@ def scored(
     paths: Sequence[Path], scenario: Scenario, reference: Path | None = None, task_reference: Path | None = None
 ) -> Json:
     """The score document of one run, or of several with how sure their order is."""
+    if len(paths) > MOST:
+        text = f"{len(paths)} paths; at most {MOST} are scored together: `cpubench fleet collect` reads those of a fleet"
+        raise UsageError("many", text, "RUN")
     scale = load_task_reference(task_reference)
     documents = [_scored(*pair, scenario, reference, scale) for pair in paired(paths)]
     if len(documents) == 1:

@@ -27,6 +27,16 @@ def noise(run: Run, cap: str) -> Json:
     ``doubts`` are flags that could not be judged, or in part, in some block, with a reason. ``looked``: some block has
     evidence; ``blocks.looked`` says how many have.
     """
+    planned = {variant.key: variant for variant in run.plan.variants}
+    samples, of_samples = 0, Counter[Flag]()
+    for cell in (cell for block in blocks_at(run, cap) for cell in block.cells):
+        samples += len(cell.samples.round)
+        of_samples.update(sample_flags(planned[cell.key], cell))
+    return noise_of_blocks(run, cap) | {"samples": {"count": samples, "flags": _by_code(of_samples)}}
+
+
+def noise_of_blocks(run: Run, cap: str) -> Json:
+    """The same without what single samples tell, which decides nothing."""
     blocks, flags, doubts, flagged = blocks_at(run, cap), Counter[Flag](), dict[str, str](), 0
     busy, time_ns = Counter[str](), 0
     for block in blocks:
@@ -44,18 +54,12 @@ def noise(run: Run, cap: str) -> Json:
             reason = block.environment.reasons.get(TOLD_BY[flag])
             if found is None or reason:
                 doubts.setdefault(flag.value, reason or "not told")
-    planned = {variant.key: variant for variant in run.plan.variants}
-    samples, of_samples = 0, Counter[Flag]()
-    for cell in (cell for block in blocks for cell in block.cells):
-        samples += len(cell.samples.round)
-        of_samples.update(sample_flags(planned[cell.key], cell))
     looked = sum(cpu_time_ns(run.plan, block) is not None for block in blocks)
     aside = sum(block.cap == cap for one in whole_passes(run) for block in one.set_aside)
     return {
         "looked": looked > 0,
         "blocks": {"count": len(blocks), "looked": looked, "flagged": flagged, "set_aside": aside,
                    "flags": _by_code(flags)},
-        "samples": {"count": samples, "flags": _by_code(of_samples)},
         "busiest": [{"name": name, "share": took_ns / time_ns} for name, took_ns in busy.most_common(BUSIEST)],
         "doubts": doubts,
     }  # fmt: skip

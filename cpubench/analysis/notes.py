@@ -32,13 +32,21 @@ def judged(
     composites: Mapping[str, Mapping[str, Json]], noise: Json, power: Json | None = None,
 ) -> tuple[list[Note], bool]:  # fmt: skip
     """The notes, those that forbid publishing first, and whether none of them does."""
+    faults = faults_of(run, reference, rates, gone, composites, noise, power)
+    said = [note(code, text, "passes") for code, text in remarks(run, BASE_CAP, noise)]
+    said += watt_notes(run, power)[1]
+    return faults + _remarks(run, reference, rates, gone) + said, not faults
+
+
+def faults_of(
+    run: Run, reference: Reference, rates: Rates, gone: Mapping[str, str],
+    composites: Mapping[str, Mapping[str, Json]], noise: Json, power: Json | None = None,
+) -> list[Note]:  # fmt: skip
+    """The notes that forbid publishing."""
     faults = _faults(run, reference, rates, gone, composites)
     if text := too_noisy(noise):
         faults.append(note("noisy", text, "passes"))
-    said = [note(code, text, "passes") for code, text in remarks(run, BASE_CAP, noise)]
-    of_watts, told = watt_notes(run, power)
-    faults, said = faults + of_watts, said + told
-    return faults + _remarks(run, reference, rates, gone) + said, not faults
+    return faults + watt_notes(run, power)[0]
 
 
 def note(code: str, text: str, where: str) -> Note:

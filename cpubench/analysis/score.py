@@ -16,7 +16,7 @@ from cpubench.analysis.noise import flags_of_rows, noise
 from cpubench.analysis.notes import judged
 from cpubench.analysis.plateaus import badges
 from cpubench.analysis.power import Watched, add_rows, per_watt, power_document, watched, watt_rows
-from cpubench.analysis.quantity import composite, null
+from cpubench.analysis.quantity import Asked, composites
 from cpubench.analysis.rates import Rates, block_rates, divisors
 from cpubench.analysis.reference import Reference, as_reference
 from cpubench.analysis.rows import gone_rows, variant_rows
@@ -63,8 +63,7 @@ def score(
     floor_percent, floor_reason = floor_facts(blocks)
     parts = parts_of(run.plan, ref, rates)
     watts = watched(run, ref, parts.names, weighing.families)
-    families = {family: _of_family(parts, family, watts) for family in parts.names}
-    headline, power = _headline(parts, weighing, watts), power_document(watts)
+    (headline, families), power = composed(parts, weighing, watts), power_document(watts)
     disturbed = noise(run, BASE_CAP)
     notes, publishable = judged(run, ref, rates, parts.gone, {"headline": headline} | families, disturbed, power)
     flagged = flags_of_rows(run, BASE_CAP)
@@ -118,37 +117,35 @@ def parts_of(plan: Plan, reference: Reference, rates: Rates) -> Parts:
     return Parts(names, _families(_rows(plan, reference, rates), names), gone, rates.passes)
 
 
-def _of_family(parts: Parts, family: str, watts: Watched | None) -> Json:
-    """The measures of a family."""
-    members = parts.names[family]
-    measures = {measure: _composite(parts, measure, members, parts.logs[measure].get(family)) for measure in NEEDS}
-    return measures | {"per_watt": per_watt(watts, family)}
+def composed(parts: Parts, scenario: Scenario, watts: Watched | None) -> tuple[Json, dict[str, Json]]:
+    """The measures of the whole, weighted by the scenario and beside that with equal weights, and of each family."""
+    asked = {(family, measure): _asked(parts, measure, members, parts.logs[measure].get(family))
+             for family, members in parts.names.items() for measure in NEEDS}  # fmt: skip
+    equal = Scenario("equal", "", dict.fromkeys(parts.names, 1.0), {})
+    whole = {"per_core": ("per_core", scenario), "speed": ("speed", scenario), "equal_weights": ("per_core", equal)}
+    wholes = {name: _whole(parts, measure, weights) for name, (measure, weights) in whole.items()}
+    *made, per_core, speed, equal_weights = composites([*asked.values(), *wholes.values()], parts.passes)
+    found = dict(zip(asked, made, strict=True))
+    families = {family: {measure: found[family, measure] for measure in NEEDS} | {"per_watt": per_watt(watts, family)}
+                for family in parts.names}  # fmt: skip
+    headline = {"per_core": per_core, "per_watt": per_watt(watts), "speed": speed, "equal_weights": equal_weights}
+    return headline, families
 
 
-def _headline(parts: Parts, scenario: Scenario, watts: Watched | None) -> Json:
-    """The measures of the whole: weighted by the scenario, and beside that with equal weights."""
-    return {
-        "per_core": _whole(parts, "per_core", scenario),
-        "per_watt": per_watt(watts),
-        "speed": _whole(parts, "speed", scenario),
-        "equal_weights": _whole(parts, "per_core", Scenario("equal", "", dict.fromkeys(parts.names, 1.0), {})),
-    }
-
-
-def _whole(parts: Parts, measure: str, scenario: Scenario) -> Json:
+def _whole(parts: Parts, measure: str, scenario: Scenario) -> Asked:
     wanted = [family for family in parts.names if scenario.families.get(family)]
     if not wanted:
-        return null(f"the scenario {scenario.name} weighs none of the families")
+        return Asked(None, [], POINTS, f"the scenario {scenario.name} weighs none of the families")
     logs, members = parts.logs[measure], [name for family in wanted for name in parts.names[family]]
     there = all(family in logs for family in wanted)
-    return _composite(parts, measure, members, weighted_logs(logs, scenario.families) if there else None)
+    return _asked(parts, measure, members, weighted_logs(logs, scenario.families) if there else None)
 
 
-def _composite(parts: Parts, measure: str, members: list[str], logs: Array | None) -> Json:
-    """The points of ``members`` together; null with the names of those that are gone in copies that it needs."""
+def _asked(parts: Parts, measure: str, members: list[str], logs: Array | None) -> Asked:
+    """The points of ``members`` together; with the names of those that are gone in copies that it needs."""
     keys = [row_key(name, copies) for name in members for copies in NEEDS[measure]]
     scale = 1.0 if measure == "scaling_efficiency" else POINTS
-    return composite(logs, [f"{key} ({parts.gone[key]})" for key in keys if key in parts.gone], parts.passes, scale)
+    return Asked(logs, [f"{key} ({parts.gone[key]})" for key in keys if key in parts.gone], scale)
 
 
 def _rows(plan: Plan, reference: Reference, rates: Rates) -> Logs:

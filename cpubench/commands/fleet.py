@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cpubench.cli import FOLDER, as_json, emit, native
+from cpubench.fleet_commands import collect, report
 
 UNRETURNED = 70  # a limit was not given back, as after `cpubench run`
 folder_of = click.argument("folder", metavar="DIR", type=FOLDER)
@@ -18,6 +19,10 @@ results_of = click.option("--results", type=FOLDER, default="results", show_defa
 @click.group()
 def command() -> None:
     """Many hosts: Ansible drives them, their results make one table."""
+
+
+command.add_command(collect)
+command.add_command(report)
 
 
 @command.command()

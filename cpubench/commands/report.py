@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cpubench.cli import FOLDER, WEIGHTS, as_json, emit
+from cpubench.errors import UsageError
 
 
 @click.command()
@@ -26,11 +27,18 @@ def command(
 ) -> None:  # fmt: skip
     """Make one HTML file of one to eight candidates: each RUN is a run folder, or a folder of one candidate's runs.
 
-    Its data are in a folder beside it; given that folder, the same file is made again.
+    Its data are in a folder beside it; given that folder, the same file is made again. A fleet's folder of results
+    makes the page of its units.
     """
+    from cpubench import vendor_fleet
     from cpubench.results.parse import shown
     from cpubench.vendor import make_report
 
+    if len(runs) == 1 and vendor_fleet.is_fleet(runs[0]):
+        if prices or allow or signers:
+            raise UsageError("usage", "a fleet's page knows no --prices, --allow and --signers", str(runs[0]))
+        made = vendor_fleet.make_fleet_report(runs[0], output, scenario or "equal", reference, paper, json_)
+        return vendor_fleet.tell(made, json_)
     made = make_report(runs, output, scenario, reference, prices, allow, signers, paper, json_)
     if json_:
         emit(made)

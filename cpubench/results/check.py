@@ -121,7 +121,7 @@ def check_block(block: r.Block, plan: r.Plan | None = None, place: str = "") -> 
     """None if the columns of each cell belong together and, given its plan, the cells to that."""
     within = f"{place}." if place else ""
     if plan is not None:
-        _check_belongs(block, plan, place)
+        check_belongs(block, plan, place)
     planned = None if plan is None else {(v.kernel, v.params, v.copies): len(v.groups) for v in plan.variants}
     once(((c.kernel, c.params, c.copies) for c in block.cells), lambda at: f"{within}cells[{at}]", "variant of a block")
     for at, cell in enumerate(block.cells):
@@ -136,12 +136,12 @@ def check_block(block: r.Block, plan: r.Plan | None = None, place: str = "") -> 
         # A variant that failed before its first sample has no copies to tell of.
         failed = cell.error is not None and not cell.copy_ops and not cell.copy_elapsed_ns
         if not failed:
-            _check_copies(cell.copy_ops, cell.copy_elapsed_ns, copies, here)
+            check_copies(cell.copy_ops, cell.copy_elapsed_ns, copies, here)
         _check_sums(cell, here)
     check_windows(block, plan, within)
 
 
-def _check_belongs(block: r.Block, plan: r.Plan, place: str) -> None:
+def check_belongs(block: r.Block, plan: r.Plan, place: str) -> None:
     if block.plan_id != plan.id:
         raise UsageError("plan_id", f"belongs to the plan '{block.plan_id}', not to '{plan.id}'", place)
     if block.cap not in plan.caps:
@@ -163,7 +163,7 @@ def _check_samples(samples: r.Samples, place: str) -> None:
     _check_elapsed(samples.ops, samples.elapsed_ns, f"{place}.samples.elapsed_ns")
 
 
-def _check_copies(ops: list[int], elapsed_ns: list[int], copies: int | None, place: str) -> None:
+def check_copies(ops: list[int], elapsed_ns: list[int], copies: int | None, place: str) -> None:
     for name, column in (("copy_ops", ops), ("copy_elapsed_ns", elapsed_ns)):
         wanted = len(ops) if copies is None else copies
         if len(column) != wanted:

@@ -1,4 +1,4 @@
-"""Which runs a path means: a run folder, a run.json, or a folder that holds run folders; likewise runs of tasks."""
+"""Which runs a path means: a run folder, a run.json (or run.json.gz), a folder of run folders; likewise of tasks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 from cpubench.errors import UsageError
-from cpubench.results.load import looking, run_file
+from cpubench.results.load import check_no_fleet, looking, run_file
 from cpubench.results.parse import located, read
 
 TASKS = "tasks.json"
-RUN_FILES = ("run.json", "plan.json")
+RUN_FILES = ("run.json", "run.json.gz", "plan.json")
 SAYS_TASKS = re.compile(rb'"schema"\s*:\s*"cpubench\.tasks/')
+MOST = 500  # runs of one path: each is a second of work, and a quarter of it for a comparison
 
 
 def run_files(path: Path) -> list[Path]:
@@ -19,13 +20,16 @@ def run_files(path: Path) -> list[Path]:
 
     A folder in it that holds a plan and no run is refused: half of what was measured must not be dropped in silence.
     """
-    file = path / "run.json"
     with looking(path):
-        own = file.exists() or (path / "plan.json").exists() or not path.is_dir()
+        check_no_fleet(path)
+        own = not path.is_dir() or _holds(path)
         inside = [] if own else sorted(one for one in path.iterdir() if one.is_dir())
-        runs = [one for one in inside if (one / "run.json").exists() or (one / "plan.json").exists()]
+        runs = [one for one in inside if _holds(one)]
     if not runs and inside:
         raise located(path, UsageError("not_a_run", "is no run folder and holds none: there is no run.json"))
+    if len(runs) > MOST:
+        text = f"holds {len(runs)} runs; at most {MOST} of one path are loaded: results of a fleet are read by `fleet`"
+        raise located(path, UsageError("many", text))
     return [run_file(one) for one in runs or [path]]
 
 
@@ -34,7 +38,7 @@ def task_files(path: Path) -> list[Path]:
     with looking(path):
         if not path.is_dir():
             return [path] if path.name == TASKS else []
-        if (path / TASKS).exists() or (path / "run.json").exists() or (path / "plan.json").exists():
+        if (path / TASKS).exists() or _holds(path):
             return [path / TASKS] if (path / TASKS).exists() else []
         return sorted(one / TASKS for one in path.iterdir() if (one / TASKS).exists())
 
@@ -43,7 +47,11 @@ def is_tasks(path: Path) -> bool:
     """Whether a path means tasks: a folder with ``tasks.json`` and no run in it, or a file that says it holds them."""
     try:
         if path.is_dir():
-            return (path / TASKS).is_file() and not any((path / name).exists() for name in RUN_FILES)
+            return (path / TASKS).is_file() and not _holds(path)
         return SAYS_TASKS.search(read(path)) is not None
     except (OSError, ValueError, UsageError):  # who loads it says what is wrong with it
         return False
+
+
+def _holds(folder: Path) -> bool:
+    return any((folder / name).exists() for name in RUN_FILES)

@@ -12,7 +12,8 @@ import msgspec
 
 from cpubench.errors import UsageError
 from cpubench.results.check import check_block, check_cores, check_plan, check_run, check_seal
-from cpubench.results.parse import MAX_BYTES, located, parse, read, shown, uncollected
+from cpubench.results.packed import SUM, check_sum, is_packed
+from cpubench.results.parse import MAX_BYTES, located, parse, read, read_raw, shown, uncollected
 from cpubench.results.records import Block, Plan, Run
 from cpubench.results.recount import check_counts
 
@@ -37,15 +38,21 @@ def reading(file: Path) -> Iterator[None]:
 
 
 def load_run(path: Path) -> Run:
-    """The run of a folder or of a ``run.json``."""
+    """The run of a folder, of a ``run.json`` or of a packed ``run.json.gz``."""
     file = run_file(path)
     with reading(file):
-        document = parse(read(file))
+        return run_of(read(file))
+
+
+def run_of(raw: bytes) -> Run:
+    """The run that the text of a ``run.json`` holds."""
+    with uncollected():  # until the document is gone: the collector would walk through its million lists
+        document = parse(raw)
         run = typed(document, "cpubench.run/1", Run)
         _check_seals(document)
         check_run(run)
-        del document  # before the collector comes back and walks through its million lists
-    return run
+        del document
+        return run
 
 
 def load_block(path: Path, plan: Plan | None = None) -> Block:
@@ -131,7 +138,9 @@ def validate(
         for recheck in rechecks:
             unchecked += recheck(file, run)
     blocks = [block for one in run.passes for block in one.blocks]
-    if path.is_dir():
+    if is_packed(file):  # it travels without the files of its folder, and with its sum
+        _check_sum(file)
+    elif path.is_dir():
         for check in (_check_beside, *beside):
             check(path, run)
     return {
@@ -146,18 +155,30 @@ def validate(
 
 
 def run_file(path: Path) -> Path:
-    """The ``run.json`` that ``path`` is, or that the folder ``path`` holds."""
+    """The ``run.json`` that ``path`` is, or that the folder ``path`` holds; packed where there is no other."""
     with looking(path):
         if not path.is_dir():
             return path
-        there = {name for name in ("run.json", "plan.json", "tasks.json") if (path / name).exists()}
-    if "run.json" in there:
-        return path / "run.json"
+        check_no_fleet(path)
+        names = ("run.json", "run.json.gz", "plan.json", "tasks.json")
+        there = [name for name in names if (path / name).exists()]
+    if there and there[0].startswith("run.json"):
+        return path / there[0]
     if "tasks.json" in there:
         raise located(path, UsageError("tasks", "holds a run of tasks, which `cpubench tasks show` tells of"))
     if "plan.json" in there:
         raise located(path, UsageError("unfinished", "holds a plan but no run.json: finish it with run --resume"))
     raise located(path, UsageError("not_a_run", "is no run folder: it holds no run.json"))
+
+
+def check_no_fleet(path: Path) -> None:
+    """None if the path is not the folder of a fleet, in which each host has a folder of packed runs."""
+    if any((path / name).exists() for name in ("run.json", "run.json.gz")):
+        return
+    if any(next(path.glob(f"*/*/{name}"), None) is not None for name in ("run.json.gz", "failure.json")):
+        text = ("holds the results of a fleet: `cpubench fleet collect` tells a line of each unit, `cpubench report` "
+                "makes their page, and the folders of two of its hosts can be compared")  # fmt: skip
+        raise located(path, UsageError("fleet", text))
 
 
 def typed(document: dict[str, Any], schema: str, record: type[T]) -> T:
@@ -190,6 +211,14 @@ def _check_seals(document: dict[str, Any]) -> None:
             for at, block in enumerate(one.get(kind, ())):
                 check_seal(block, f"passes[{number}].{kind}[{at}]")
     check_seal(document)
+
+
+def _check_sum(file: Path) -> None:
+    """None if a packed run is what the sum beside it says, where there is one."""
+    told = file.with_name(file.name + SUM)
+    if told.exists():
+        with reading(file):
+            check_sum(read_raw(file, MAX_BYTES), read_raw(told, 4096))
 
 
 def _check_beside(folder: Path, run: Run) -> None:

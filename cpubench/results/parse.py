@@ -21,6 +21,7 @@ from msgspec import DecodeError, Meta
 from msgspec.json import Decoder
 
 from cpubench.errors import UsageError
+from cpubench.results.packed import is_packed, unpacked
 
 MAX_BYTES = 200_000_000  # four times the largest run that is planned for (256 CPUs, 60 passes: 50 MB)
 MAX_CONTAINERS = 5_000_000  # such a run has 1.3 million
@@ -64,8 +65,14 @@ def uncollected() -> Iterator[None]:
 
 
 def read(path: Path, most: int | None = None) -> bytes:
-    """The bytes of a regular file of at most ``most``, which are 200 MB."""
+    """The bytes of a regular file of at most ``most``, which are 200 MB; of a ``.gz`` file, what it holds."""
     most = MAX_BYTES if most is None else most
+    raw = read_raw(path, most)
+    return unpacked(raw, most) if is_packed(path) else raw
+
+
+def read_raw(path: Path, most: int) -> bytes:
+    """The bytes of a regular file as they lie there, at most ``most``."""
     try:
         _check_kind(path.stat())  # before opening, which does things to some devices
         # What became a pipe meanwhile would wait for a writer.
@@ -93,10 +100,7 @@ def parse(raw: bytes) -> dict[str, Any]:
     packed = next((name for magic, name in _PACKED.items() if raw.startswith(magic)), None)
     if packed:
         raise UsageError("packed", f"is packed with {packed}: unpack it first")
-    if raw.count(b"[") + raw.count(b"{") > MAX_CONTAINERS:
-        raise UsageError("too_large", f"more than {MAX_CONTAINERS} lists and objects")
-    if sum(weight * raw.count(character) for character, weight in _WEIGHTS.items()) > MAX_MEMORY_BYTES:
-        raise UsageError("too_large", f"its values could take more than {MAX_MEMORY_BYTES / 1e9:g} GB of memory")
+    check_size(raw)
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -118,6 +122,16 @@ def parse(raw: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise UsageError("not_an_object", f"holds a JSON {type(document).__name__}, not an object")
     return document
+
+
+def check_size(raw: bytes) -> None:
+    """None if what the text of a document could become in memory is bounded."""
+    if len(raw) <= min(MAX_CONTAINERS, MAX_MEMORY_BYTES // max(_WEIGHTS.values())):
+        return  # of the worst characters alone it would be: counting them takes as long as reading a run briefly
+    if raw.count(b"[") + raw.count(b"{") > MAX_CONTAINERS:
+        raise UsageError("too_large", f"more than {MAX_CONTAINERS} lists and objects")
+    if sum(weight * raw.count(character) for character, weight in _WEIGHTS.items()) > MAX_MEMORY_BYTES:
+        raise UsageError("too_large", f"its values could take more than {MAX_MEMORY_BYTES / 1e9:g} GB of memory")
 
 
 def check_depth(value: Any, place: str) -> None:

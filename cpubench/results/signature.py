@@ -21,8 +21,8 @@ ASK_S = 60.0  # an agent may ask a person, or a token for a touch
 
 
 def signature_of(file: Path) -> Path:
-    """Where the signature of a file is."""
-    return file.with_name(f"{file.name}.sig")
+    """Where the signature of a file is; of a packed one, that of what it holds."""
+    return file.with_name(f"{file.name.removesuffix('.gz')}.sig")
 
 
 def check_key(key: Path) -> None:

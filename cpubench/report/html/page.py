@@ -82,27 +82,41 @@ def page_of(doc: Json, paper: str = "a4") -> Page:
 
 
 def _html(doc: Json, sections: list[Section], paper: str) -> str:
+    from markupsafe import Markup
+
+    short = str(doc["sha256"])[:12]
+    banner = f"shown on request: {', '.join(doc['allowed'])}" if doc["allowed"] else ""
+    return environment().get_template("report.html").render(
+        doc=doc, summary=summary(doc), sections=sections, short=short, banner=banner, mark=MARKS[doc["status"]],
+        css=style_sheet(), svg=Markup, paper=PAPERS[paper], thin={">n": "n x", "badges": "b x"},
+        raw=figures_csv(doc).splitlines(),
+    )  # fmt: skip
+
+
+def style_sheet() -> Any:
+    """The style sheet of all pages, as it may stand in them."""
+    from markupsafe import Markup
+
+    return Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
+
+
+def environment() -> Any:
+    """What fills the templates in: every text on a page is foreign but what is made of our own files, so it is escaped,
+    and nothing of control or bidi characters is left in it."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     def safe(value: Any) -> Any:
-        """Every text on the page is foreign but what is made of our own files: no control or bidi characters."""
         return shown(value, LONGEST) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    environment = Environment(
+    made = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=safe, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.tests |= {
+    made.tests |= {
         "table": lambda block: isinstance(block, Table),
         "text": lambda block: isinstance(block, Text),
         "drawing": lambda block: isinstance(block, Drawing),
         "marked": lambda cell: isinstance(cell, Cell),
     }
-    short = str(doc["sha256"])[:12]
-    banner = f"shown on request: {', '.join(doc['allowed'])}" if doc["allowed"] else ""
-    return environment.get_template("report.html").render(
-        doc=doc, summary=summary(doc), sections=sections, short=short, banner=banner, mark=MARKS[doc["status"]],
-        css=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")), svg=Markup, paper=PAPERS[paper],
-        thin={">n": "n x", "badges": "b x"}, raw=figures_csv(doc).splitlines(),
-    )  # fmt: skip
+    return made
