@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from made import made_run
-from made_reports import reference_of
 
 from cpubench.fleet.layout import FAILURE, RUN, SUM, Cell, cell_folder
 from cpubench.results.files import canonical, sealed
@@ -19,8 +18,6 @@ GIB = 2**30
 USUAL = {"virtual": False, "memory_total_bytes": 512 * GIB, "microcode": "0x1", "governor": "performance",
          "kernel": "6.1", "firmware": "BIOS 1.0", "mitigations": {"meltdown": "Not affected"}}  # fmt: skip
 
-__all__ = ["GIB", "SUITE", "cell", "document_of", "fail", "put_run", "reference_of", "unit"]
-
 
 def cell(host: str, repeat: int = 1, cap: str = "as-is", suite: str = SUITE) -> Cell:
     return Cell(host, cap, repeat, suite)
@@ -30,7 +27,7 @@ def document_of(
     name: str, seed: int, model: str = "made CPU", passes: int = 8, facts: dict[str, Any] | None = None, **made: Any
 ) -> dict[str, Any]:  # fmt: skip
     """A run of a host of that name and id, on which made-up runs have about 1000 points by the made-up reference."""
-    made = {"profile": "standard", "host_id": f"id of {name}", **made}
+    made = {"host_id": f"id of {name}", **made}
     run = made_run(passes, seed=seed, **made)
     host = {**run["host"], **USUAL, "hostname": name, "cpu_model": model, "id": made["host_id"], **(facts or {})}
     return sealed({**run, "host": host})
@@ -46,9 +43,9 @@ def put_run(fleet: Path, where: Cell, document: dict[str, Any]) -> Path:
     return folder / RUN
 
 
-def unit(fleet: Path, name: str, seed: int, **made: Any) -> Path:
+def unit(fleet: Path, name: str, seed: int, model: str = "made CPU", **made: Any) -> Path:
     """A result of a unit."""
-    return put_run(fleet, cell(name), document_of(name, seed, **made))
+    return put_run(fleet, cell(name), document_of(name, seed, model, **made))
 
 
 def fail(fleet: Path, where: Cell, **document: str) -> Path:

@@ -1,8 +1,8 @@
 """Units that are not like the others of their model: robust distances of log scores, and when there are enough units.
 
-The distance is that from the median of all, in median absolute distances scaled to a standard deviation, so that the odd
-unit moves neither. Of few units that scale is itself uncertain: with the 3.5 that is often taken for any number of them,
-a third of groups of five equal units have an odd one.
+The distance is that from the median of all, in median absolute distances scaled to a standard deviation, so that the
+odd unit moves neither. Of few units that scale is itself uncertain: five equal ones have one beyond 5.4 in a tenth of
+groups, so that the 3.5 which is often taken for any number of them would find odd units everywhere.
 """
 
 from __future__ import annotations

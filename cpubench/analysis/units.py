@@ -49,7 +49,7 @@ class Unit:
 
 
 def facts_of(host: Mapping[str, Any], cpus: int, cores: float) -> dict[str, str]:
-    """What of a host's facts bears on its speed, by a reader's words; memory to three digits, for firmware takes some."""
+    """What of a host's facts bears on its speed, by a reader's words; memory to three digits: firmware takes some."""
     made = {words: _text(host.get(key)) for key, words in (HOST | MORE).items() if key not in LEFT_OUT}
     made |= {"memory": _size(host.get("memory_total_bytes")), "cores": f"{cores:g}", "CPUs measured": str(cpus)}
     nodes = host.get("numa_nodes")
@@ -139,5 +139,3 @@ def _shared(units: Sequence[Unit]) -> list[list[str]]:
     for one in units:
         names.setdefault(one.machine, {})[one.name] = None
     return [list(found) for found in names.values() if len(found) > 1]
-
-

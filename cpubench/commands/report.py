@@ -37,8 +37,9 @@ def command(
     if len(runs) == 1 and vendor_fleet.is_fleet(runs[0]):
         if prices or allow or signers:
             raise UsageError("usage", "a fleet's page knows no --prices, --allow and --signers", str(runs[0]))
-        made = vendor_fleet.make_fleet_report(runs[0], output, scenario or "equal", reference, paper, json_)
-        return vendor_fleet.tell(made, json_)
+        page = vendor_fleet.make_fleet_report(runs[0], output, scenario or "equal", reference, paper, json_)
+        vendor_fleet.tell(page, json_)
+        return
     made = make_report(runs, output, scenario, reference, prices, allow, signers, paper, json_)
     if json_:
         emit(made)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +132,13 @@ def _start(rules: Rules) -> None:
     """Readies a process of the pool: it leaves interrupts to its parent, and does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _here[:] = [rules]
-    parent = parent_process()
+    threading.Thread(target=_die_with, args=(parent_process(),), daemon=True).start()
+
+
+def _die_with(parent: BaseProcess | None) -> None:
     if parent is not None:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+        parent.join()
+        os._exit(1)
 
 
 def _examine_here(task: Task) -> Row | Bad | None:

@@ -18,7 +18,7 @@ from cpubench.results.files import sealed
 from cpubench.results.parse import parse, read, shown
 
 Json = dict[str, Any]
-SCHEMA = "cpubench.fleet/1"
+SCHEMA = "cpubench.fleet-results/1"
 FAULTS = 3  # reasons of a unit that are told
 
 
@@ -81,8 +81,8 @@ def _planned(fleet: Path) -> tuple[set[Cell], str | None]:
         return set(), f"there is no {PLAN}: what is missing is not known"
     try:
         document = parse(read(file))
-        return {Cell(str(one["host"]), str(one["cap"]), int(one["repeat"]), str(document["suite"]))
-                for one in document["cells"]}, None  # fmt: skip
+        suite = str(document["suite_hash"])
+        return {Cell(str(host), str(cap), int(repeat), suite) for host, cap, repeat in document["cells"]}, None
     except UsageError as fault:
         return set(), f"{PLAN} cannot be read: {fault.text}"
     except (KeyError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""A fleet's results as a person reads them: what is there, models, odd units with what differs in them, and the rest."""
+"""A fleet's results as a person reads them: what is there, models, odd units and in what they differ, and the rest."""
 
 from __future__ import annotations
 

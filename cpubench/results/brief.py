@@ -134,7 +134,9 @@ def _check(run: _Run) -> None:
             check_windows(block, run.plan, "")
             once(((c.kernel, c.params, c.copies) for c in block.cells), str, "variant of a block")
             for cell in block.cells:
-                planned = copies[cell.kernel, cell.params, cell.copies]
+                planned = copies.get((cell.kernel, cell.params, cell.copies))
+                if planned is None:
+                    raise UsageError("variant", f"{cell.key} is not in the plan")
                 if cell.copy_ops or cell.copy_elapsed_ns or cell.error is None:
                     check_copies(cell.copy_ops, cell.copy_elapsed_ns, planned, "")
                 if cell.samples.run_delay_ns and len(cell.samples.run_delay_ns) != len(cell.samples.wall_ns):

@@ -24,13 +24,14 @@ def fleet_page(doc: Json, paper: str = "a4") -> str:
 
     try:
         sections = [models(doc), odd(doc), absent(doc), hosts(doc), method(doc)]
+        heading, said = counted(doc), _said(doc)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         text = f"does not have the shape of a fleet's document: {shown(repr(error), 120)}"
         raise UsageError("report", text) from error
     short = str(doc["sha256"])[:12]
     page = environment().get_template("fleet.html").render(
         doc=doc, sections=sections, short=short, css=style_sheet(), svg=Markup, paper=PAPERS[paper],
-        counted=counted(doc), said=_said(doc),
+        counted=heading, said=said,
     )  # fmt: skip
     return str(page)
 
@@ -73,7 +74,8 @@ def odd(doc: Json) -> Section:
     if rows:
         heads = ["unit", "model", "level", ">points", ">off its median", ">z", ">limit", "differs in"]
         blocks.append(Table("odd", "Odd units", heads, rows[:MOST_ROWS]))
-        facts = [[one["unit"], one["cap"], fact["what"], fact["value"], fact["others"], f"{fact['count']} of {one['others']}"]
+        facts = [[one["unit"], one["cap"], fact["what"], fact["value"], fact["others"],
+                  f"{fact['count']} of {one['others']}"]
                  for one in doc["odd"] for fact in one["differs"]]  # fmt: skip
         if facts:
             heads = ["unit", "level", "fact", "here", "most others", ">of them"]
@@ -117,12 +119,12 @@ def hosts(doc: Json) -> Section:
 def method(doc: Json) -> Section:
     """How the figures are made."""
     return Section("method", "Method", [Text([
-        f"1000 points are what the reference {doc['reference']['name']} does; weights of the scenario {doc['scenario']}. "
-        "A unit's points are the geometric mean of its runs that may be published.",
+        f"1000 points are what the reference {doc['reference']['name']} does; weights of the scenario "
+        f"{doc['scenario']}. A unit's points are the geometric mean of its runs that may be published.",
         "A unit is odd where it is farther from the median of its model than the limit, in median absolute distances "
         "scaled to a standard deviation of logs, and by more than 2 % and more than its own 95 % interval. The limit "
         "depends on the number of units, so that 5 % of models of equal units have an odd one; six are needed.",
-        "Tiers are of models with three units or more: the unit is what is repeated. In a tier no model was shown to be "
-        "behind the tier's first (Welch on logs of units, Holm over all pairs, 5 % of this page).",
+        "Tiers are of models with three units or more: the unit is what is repeated. In a tier no model was shown to "
+        "be behind the tier's first (Welch on logs of units, Holm over all pairs, 5 % of this page).",
         "What differs is named, not blamed: facts in which a unit is not as most of its model are.",
     ])])  # fmt: skip

@@ -86,11 +86,12 @@ def _html(doc: Json, sections: list[Section], paper: str) -> str:
 
     short = str(doc["sha256"])[:12]
     banner = f"shown on request: {', '.join(doc['allowed'])}" if doc["allowed"] else ""
-    return environment().get_template("report.html").render(
+    html: str = environment().get_template("report.html").render(
         doc=doc, summary=summary(doc), sections=sections, short=short, banner=banner, mark=MARKS[doc["status"]],
         css=style_sheet(), svg=Markup, paper=PAPERS[paper], thin={">n": "n x", "badges": "b x"},
         raw=figures_csv(doc).splitlines(),
     )  # fmt: skip
+    return html
 
 
 def style_sheet() -> Any:

@@ -27,11 +27,14 @@ def units(doc: Json, cap: str) -> list[Drawing]:
     left = f" {len(groups) - len(shown)} models are not drawn." if len(groups) > len(shown) else ""
     if not dots:
         return [Drawing(f"units-{safe}", f"Units, {cap}", reason="no unit has points that may be published")]
-    rows = [[label(f"{one['model']} (per {one['kind']})", 60), one["unit"], cap, str(one["runs"]), points(one["points"]),
-             f"{_percent(one, shown):+.1f} %", "odd" if one["unit"] in odd else ""] for one in dots]  # fmt: skip
+    rows = [[label(f"{one['model']} (per {one['kind']})", 60), one["unit"], cap, str(one["runs"]),
+             points(one["points"]), f"{_percent(one, shown):+.1f} %", "odd" if one["unit"] in odd else ""]
+            for one in dots]  # fmt: skip
     low, high = min(one["points"] for one in dots), max(one["points"] for one in dots)
     away = [_percent(one, shown) for one in dots]
-    absolute = f"{len(dots)} units of {len(shown)} models between {points(low)} and {points(high)} points per core.{left}"
+    absolute = (
+        f"{len(dots)} units of {len(shown)} models between {points(low)} and {points(high)} points per core.{left}"
+    )
     relative = f"Units lie between {min(away):+.1f} and {max(away):+.1f} % of the median of their model.{left}"
     odd_told = f" {len(odd)} are odd for their model: larger, and named." if odd else ""
     return [
@@ -57,11 +60,12 @@ def _strip(
         axes = axes_of(canvas)
         for strange, size, marker in ((False, 4.5, "o"), (True, 7.5, "D")):
             some = [one for one in dots if (one["unit"] in odd) == strange]
-            if some:
-                height = [places[one["model"], one["kind"]] + 0.28 * ((7 * i) % 11 - 5) / 5 for i, one in enumerate(some)]
-                axes.plot([value(one) for one in some], height, linestyle="", marker=marker, markersize=size, alpha=0.75,
-                          color=COLOURS[1 if strange else 0])  # fmt: skip
-            for one, y in zip(some[:NAMED], height[:NAMED], strict=True) if strange and some else ():
+            if not some:
+                continue
+            height = [places[one["model"], one["kind"]] + 0.28 * ((7 * i) % 11 - 5) / 5 for i, one in enumerate(some)]
+            axes.plot([value(one) for one in some], height, linestyle="", marker=marker, markersize=size, alpha=0.75,
+                      color=COLOURS[1 if strange else 0])  # fmt: skip
+            for one, y in zip(some[:NAMED], height[:NAMED], strict=True) if strange else ():
                 axes.annotate(label(one["unit"], 20), (value(one), y), xytext=(0, 7), textcoords="offset points",
                               ha="center", color=GREY)  # fmt: skip
         axes.set_yticks(range(len(models)), [label(model, 28) for model, _ in models])
