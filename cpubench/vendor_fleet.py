@@ -36,6 +36,7 @@ def make_fleet_report(
     need_extra()
     check_output(output, json_)
     document = collect(fleet, rules_of(reference, scenario))
+    del document["collected"]
     page = fleet_page(document, paper)
     write_output(output, page)
     data = None if str(output) == "-" else output.with_name(f"{output.stem}.data.json")

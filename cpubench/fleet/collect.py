@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
@@ -120,6 +121,9 @@ def _examined(tasks: Sequence[Task], rules: Rules) -> Iterator[Row | Bad | None]
     with ProcessPoolExecutor(processes, get_context("spawn"), _start, (rules,)) as pool:
         try:
             yield from pool.map(_examine_here, tasks, chunksize=16)
+        except BrokenProcessPool:
+            text = "a process that read results was killed, perhaps for want of memory: nothing was indexed"
+            raise UsageError("memory", text) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

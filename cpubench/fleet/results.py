@@ -23,17 +23,20 @@ FAULTS = 3  # reasons of a unit that are told
 
 
 def collect(fleet: Path, rules: Rules) -> Json:
-    """The sealed document of RESULTS/<fleet>, after bringing its index up to date."""
+    """The sealed document of RESULTS/<fleet>, after bringing its index up to date.
+
+    ``collected`` beside it, which is not under its seal, says what was new: the same results make the same document.
+    """
     if not fleet.is_dir():
         raise UsageError("missing", "there is no such folder", str(fleet))
     found = cells(fleet)
     with open_index(fleet, rules.mark) as index:
         counts, bad = refresh(fleet, index, rules, found)
-        return _document(fleet, index, rules, found, counts, bad)
+        return {**_document(fleet, index, rules, found, bad), "collected": counts}
 
 
 def _document(
-    fleet: Path, index: Index, rules: Rules, found: Sequence[tuple[Cell, Path]], counts: Json, bad: list[Bad]
+    fleet: Path, index: Index, rules: Rules, found: Sequence[tuple[Cell, Path]], bad: list[Bad]
 ) -> Json:  # fmt: skip
     runs = index.runs()
     planned, plan_problem = _planned(fleet)
@@ -50,9 +53,9 @@ def _document(
         "schema": SCHEMA, "cpubench": __version__, "folder": shown(fleet.resolve().name, 100), "index": FILE,
         "suite": suite, "reference": {"name": rules.reference.name, "sha256": rules.reference.sha256},
         "scenario": rules.scenario.name, "newest_utc": newest,
-        "counts": counts | {"results": len(counting), "planned": len(planned) if planned else None, "bad": len(bad),
-                            "failed": len(failed), "missing": len(missing) if planned else None,
-                            "of_another_plan": sum(run["suite"] != suite for run in runs)},
+        "counts": {"results": len(counting), "planned": len(planned) if planned else None, "bad": len(bad),
+                   "failed": len(failed), "missing": len(missing) if planned else None,
+                   "of_another_plan": sum(run["suite"] != suite for run in runs)},
         "plan_problem": plan_problem,
         "bad": [_of_cell(one.cell) | {"code": one.code, "text": one.text} for one in bad],
         "failed": [_failure(cell, folder) for cell, folder in failed], "missing": [_of_cell(cell) for cell in missing],

@@ -16,7 +16,9 @@ DIFFERENCES = 3
 def show_fleet(doc: Json, out: IO[str]) -> None:
     """Nothing; writes the document of ``fleet collect``."""
     console = console_of(out)
-    console.print(line(console, counted(doc)))
+    made = doc["collected"]
+    gone = f", {made['gone']} gone since" if made["gone"] else ""
+    console.print(line(console, f"{counted(doc)} ({made['new']} new, {made['same']} known{gone})"))
     if doc["plan_problem"]:
         console.print(line(console, doc["plan_problem"]))
     if doc["models"]:
@@ -38,9 +40,9 @@ def show_fleet(doc: Json, out: IO[str]) -> None:
 def counted(doc: Json) -> str:
     """How many results there are, and what became of the others."""
     counts = doc["counts"]
-    told = [f"{counts['results']} results of {len(doc['hosts'])} hosts: {counts['new']} new, {counts['same']} known"]
+    told = [f"{counts['results']} results of {len(doc['hosts'])} hosts"]
     told += [f"{counts[key]} {words}" for key, words in (
-        ("gone", "gone since"), ("bad", "bad"), ("failed", "failed"), ("missing", "missing"),
+        ("bad", "bad"), ("failed", "failed"), ("missing", "missing"),
         ("of_another_plan", "of another plan, which are left out")) if counts[key]]  # fmt: skip
     return ", ".join(told)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from made_fleet import GIB, SUITE, cell, document_of, fail, put_run, unit
-from made_reports import reference_of
+from made_reports import EVIL, reference_of
 from made_watts import made_capped_run
 
 from cpubench.analysis.reference import load_reference
@@ -63,11 +63,11 @@ def test_only_what_is_new_is_scored(fleet: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(collecting, "row_of", lambda task, *more: scored.append(task.path) or real(task, *more))
     second = collect(fleet, rules(fleet))
     assert scored == [f"b/as-is-r1-{SUITE}"]
-    assert (second["counts"]["new"], second["counts"]["same"]) == (1, 1)
+    assert (second["collected"]["new"], second["collected"]["same"]) == (1, 1)
     assert second["units"][0] == first["units"][0]
     shutil.rmtree(fleet / "a")
     third = collect(fleet, rules(fleet))
-    assert (third["counts"]["gone"], [one["unit"] for one in third["units"]]) == (1, ["b"])
+    assert (third["collected"]["gone"], [one["unit"] for one in third["units"]]) == (1, ["b"])
 
 
 def test_an_index_is_disposable_and_follows_the_rules(fleet: Path, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_an_index_is_disposable_and_follows_the_rules(fleet: Path, tmp_path: Pat
     again = collect(fleet, rules(fleet))
     assert again == first
     other = collect(fleet, rules_of(tmp_path / "reference.json", "coding"))
-    assert other["counts"]["new"] == 1
+    assert other["collected"]["new"] == 1
 
 
 def test_repeats_of_a_host_are_one_unit(fleet: Path) -> None:
@@ -173,6 +173,17 @@ def test_failures_and_what_is_missing_are_rows(fleet: Path) -> None:
     assert {one["host"]: one["results"] for one in made["hosts"]} == {"a": 1, "dead": 0, "late": 0, "odd": 0}
 
 
+def test_what_is_printed_of_foreign_text_is_text(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unit(fleet, "a", 1, EVIL)
+    unit(fleet, "b", 2, passes=5)
+    fail(fleet, cell("dead"), **dict.fromkeys(("class", "text", "at"), EVIL))
+    reference = str(fleet.parent / "reference.json")
+    assert main(["fleet", "collect", str(fleet), "--reference", reference]) == 0
+    out = capsys.readouterr().out
+    assert all(line.isprintable() for line in out.splitlines())
+    assert all(text in out for text in ("<script>", "2 results of 3 hosts, 1 failed (2 new, 0 known)", "8 passes are"))
+
+
 def test_results_of_another_plan_are_left_out_and_told(fleet: Path) -> None:
     for seed in range(3):
         unit(fleet, f"a{seed}", seed)
@@ -200,7 +211,7 @@ def test_an_index_is_as_it_was_after_a_collector_died(fleet: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         die()
-    assert collect(fleet, rules(fleet))["counts"] == first["counts"] | {"new": 0, "same": 1}
+    assert collect(fleet, rules(fleet)) == first | {"collected": {"new": 0, "same": 1, "gone": 0}}
 
 
 def broken_index(file: Path, kind: str) -> None:

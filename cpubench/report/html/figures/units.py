@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from cpubench.report.html.figures.draw import COLOURS, GREY, Drawing, axes_of, drawn, label
@@ -36,7 +37,7 @@ def units(doc: Json, cap: str) -> list[Drawing]:
         f"{len(dots)} units of {len(shown)} models between {points(low)} and {points(high)} points per core.{left}"
     )
     relative = f"Units lie between {min(away):+.1f} and {max(away):+.1f} % of the median of their model.{left}"
-    odd_told = f" {len(odd)} are odd for their model: larger, and named." if odd else ""
+    odd_told = f" Odd for their model, larger and named here: {len(odd)}." if odd else ""
     return [
         _strip(f"units-{safe}", f"Units by model, {cap}", absolute + odd_told, "points per core, one dot per unit",
                dots, list(shown), odd, rows, lambda one: float(one["points"])),
@@ -55,6 +56,9 @@ def _strip(
     odd: set[str], rows: list[list[str]], value: Callable[[Json], float],
 ) -> Drawing:  # fmt: skip
     places = {model: at for at, model in enumerate(models)}
+    turns = {model: count() for model in models}
+    heights = {id(one): places[key] + 0.28 * ((7 * next(turns[key]) + 5) % 11 - 5) / 5
+               for one in dots for key in [(one["model"], one["kind"])]}  # fmt: skip
 
     def draw(canvas: Canvas) -> None:
         axes = axes_of(canvas)
@@ -62,7 +66,7 @@ def _strip(
             some = [one for one in dots if (one["unit"] in odd) == strange]
             if not some:
                 continue
-            height = [places[one["model"], one["kind"]] + 0.28 * ((7 * i) % 11 - 5) / 5 for i, one in enumerate(some)]
+            height = [heights[id(one)] for one in some]
             axes.plot([value(one) for one in some], height, linestyle="", marker=marker, markersize=size, alpha=0.75,
                       color=COLOURS[1 if strange else 0])  # fmt: skip
             for one, y in zip(some[:NAMED], height[:NAMED], strict=True) if strange else ():
