@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -29,7 +30,12 @@ def collect(folder: Path, full: bool, scenario: str, reference: Path | None, jso
     from cpubench.fleet.collect import rules_of
     from cpubench.fleet.results import collect as collected
 
-    document = collected(folder, rules_of(reference, scenario, full))
+    validate: Callable[[Path], object] | None = None
+    if full:
+        from cpubench.recheck import validated  # it needs the rooms that measure
+
+        validate = validated
+    document = collected(folder, rules_of(reference, scenario, validate))
     if json_:
         emit(document)
     else:

@@ -23,6 +23,7 @@ from cpubench.fleet.collect import Rules, rules_of
 from cpubench.fleet.index import FILE, open_index
 from cpubench.fleet.layout import FAILURE, RUN, SUM
 from cpubench.fleet.results import collect
+from cpubench.recheck import validated
 from cpubench.results.files import canonical, sealed
 from cpubench.results.load import load_run
 from cpubench.results.packed import sum_line
@@ -36,7 +37,7 @@ def fleet(tmp_path: Path) -> Path:
 
 
 def rules(fleet: Path, full: bool = False) -> Rules:
-    return rules_of(fleet.parent / "reference.json", "equal", full)
+    return rules_of(fleet.parent / "reference.json", "equal", validated if full else None)
 
 
 def told(fleet: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, Any]:
