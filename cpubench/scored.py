@@ -62,7 +62,7 @@ def scored(
 ) -> Json:
     """The score document of one run, or of several with how sure their order is."""
     if len(paths) > MOST:
-        text = f"{len(paths)} paths; at most {MOST} are scored together: `cpubench fleet collect` reads those of a fleet"
+        text = f"{len(paths)} paths; at most {MOST} are scored at once: `cpubench fleet collect` reads those of a fleet"
         raise UsageError("many", text, "RUN")
     scale = load_task_reference(task_reference)
     documents = [_scored(*pair, scenario, reference, scale) for pair in paired(paths)]
