@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,9 @@ from typing import Any
 from cpubench.errors import UsageError
 from cpubench.fleet.layout import FAILURE, RUN, SUM, Cell, cell_folder, incoming
 from cpubench.fleet.state import write
-from cpubench.results.load import load_run
-from cpubench.results.parse import MAX_BYTES, read, shown
+from cpubench.results.load import run_of
+from cpubench.results.packed import unpacked
+from cpubench.results.parse import MAX_BYTES, read_raw, shown
 from cpubench.results.records import Run
 
 Json = dict[str, Any]
@@ -40,10 +39,10 @@ def verdict(outcome: Json) -> tuple[str, str] | None:
 
 def receive(file: Path, sha256: str, cell: Cell, plan: Json, fleet: Path) -> None:
     """Nothing; the file becomes the cell's result. UsageError where it is not what was sent, or not what was asked."""
-    data = read(file)
+    data = read_raw(file, MAX_BYTES)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise UsageError("changed", "the result is not what the host sent: its sum differs")
-    check(unpacked(data), cell, plan)
+    check(run_in(data), cell, plan)
     folder = cell_folder(fleet, cell)
     write(folder / RUN, data)
     write(folder / SUM, f"{sha256}  {RUN}\n".encode())  # last: a result without it does not count
@@ -60,7 +59,7 @@ def salvage(cells: Sequence[Cell], plan: Json, fleet: Path) -> list[Cell]:
     for cell in cells:
         file = incoming(fleet, cell)
         try:
-            receive(file, hashlib.sha256(read(file)).hexdigest(), cell, plan, fleet)
+            receive(file, hashlib.sha256(read_raw(file, MAX_BYTES)).hexdigest(), cell, plan, fleet)
         except UsageError as fault:
             if fault.code == "results":
                 raise
@@ -69,23 +68,13 @@ def salvage(cells: Sequence[Cell], plan: Json, fleet: Path) -> list[Cell]:
     return missing
 
 
-def unpacked(data: bytes) -> Run:
-    """The run of a ``run.json.gz``, at most 200 MB of it."""
-    stream = zlib.decompressobj(wbits=31)
+def run_in(data: bytes) -> Run:
+    """The run of a ``run.json.gz``; the place inside it is told with what is wrong there."""
     try:
-        text = stream.decompress(data, MAX_BYTES)
-    except zlib.error as error:
-        raise UsageError("packed", f"the result is not gzip: {error}") from None
-    if not stream.eof:
-        raise UsageError("packed", "the result was cut, or is larger than 200 MB")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "run.json")
-        file.write_bytes(text)
-        try:
-            return load_run(file)
-        except UsageError as fault:
-            place = fault.where.removeprefix(shown(str(file), 120)).removeprefix(": ")
-            raise UsageError(fault.code, f"{place}: {fault.text}" if place else fault.text) from None
+        return run_of(unpacked(data, MAX_BYTES))
+    except UsageError as fault:
+        text = f"{fault.where}: {fault.text}" if fault.where else fault.text
+        raise UsageError(fault.code, text) from None
 
 
 def check(run: Run, cell: Cell, plan: Json) -> None:

@@ -14,7 +14,7 @@ from cpubench.errors import UsageError
 from cpubench.fleet.layout import CLASSES, FAILURE, RUN, SUM, VISITS, Cell, cell_folder
 from cpubench.fleet.plan import cells_of
 from cpubench.results.files import canonical, write_atomic
-from cpubench.results.parse import parse, read, shown
+from cpubench.results.parse import MAX_BYTES, parse, read, read_raw, shown
 
 Json = dict[str, Any]
 MOST_BYTES = 10_000
@@ -25,7 +25,7 @@ def is_done(fleet: Path, cell: Cell) -> bool:
     folder = cell_folder(fleet, cell)
     try:
         told = (folder / SUM).read_text().split()
-        return told[:1] == [hashlib.sha256(read(folder / RUN)).hexdigest()]
+        return told[:1] == [hashlib.sha256(read_raw(folder / RUN, MAX_BYTES)).hexdigest()]
     except (OSError, ValueError, UsageError):
         return False
 

@@ -26,7 +26,7 @@ def unpacked(raw: bytes, most: int) -> bytes:
     if not raw:
         raise UsageError("empty", "the file is empty")
     if not raw.startswith(b"\x1f\x8b"):
-        raise UsageError("packed", "is named as one packed with gzip, and is none")
+        raise UsageError("packed", "is not gzip, which its name says")
     reader = zlib.decompressobj(wbits=31)
     try:
         content = reader.decompress(raw, most + 1)
