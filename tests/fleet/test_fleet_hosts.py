@@ -182,8 +182,8 @@ def test_the_documented_commands_lead_to_results(
 ) -> None:
     """As written, but that the wheelhouse is made here, without an index, and that runs take seconds."""
     commands = documented()
-    assert [command[0] for command in commands][:5] == ["init", "wheelhouse", "plan", "run", "status"]
-    init, _, plan, run, status = commands[:5]
+    assert [command[0] for command in commands][:6] == ["init", "wheelhouse", "plan", "run", "status", "collect"]
+    init, _, plan, run, status, collect = commands[:6]
     assert call(hosts, *init)[0] == 0
     inventory(hosts)
     text = (hosts.folder / "demo" / "inventory.yml").read_text()
@@ -215,6 +215,10 @@ def test_the_documented_commands_lead_to_results(
     assert (code, found["done"], found["planned"]) == (0, 4, 4), log
     assert [mark.stat().st_mtime_ns for mark in marks] == before
     assert call(hosts, *status)[1] == found
+    code, table, log = call(hosts, *collect)
+    assert (code, table["counts"]["results"], table["counts"]["missing"], table["bad"]) == (0, 4, 0, []), log
+    assert {one["host"]: one["results"] for one in table["hosts"]} == dict.fromkeys(hosts.names, 2)
+    assert all(one["faults"] for one in table["units"])  # runs of seconds are no results to publish
     assert not list((hosts.folder / "home").glob("*/jobs/*/*"))  # nothing stays on the hosts but the installation
 
 
