@@ -15,6 +15,8 @@ from cpubench.errors import UsageError
 @click.argument("runs", metavar="RUN..", type=FOLDER, nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=FOLDER, help="File to write; - for stdout, without its data.")
 @click.option("--prices", type=FOLDER, help="TOML file of what candidates cost, for points per money and per month.")
+@click.option("--under", metavar="LEVEL", help="Cap level, such as 250W, that page one answers for.  [default: all]")
+@click.option("--tasks", metavar="[LABEL=]RUN", multiple=True, help="A run of tasks that is not in a RUN's folder.")
 @click.option("--scenario", metavar="S", help=f"{WEIGHTS}  [default: equal]")
 @click.option("--reference", type=FOLDER, help="Another reference file.")
 @click.option("--allow", metavar="RULE", multiple=True, help="Show what a rule refuses, under a banner: R13.")
@@ -22,8 +24,8 @@ from cpubench.errors import UsageError
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", show_default=True, help="Size in print.")
 @as_json
 def command(
-    runs: Sequence[Path], output: Path, prices: Path | None, scenario: str | None, reference: Path | None,
-    allow: Sequence[str], signers: Path | None, paper: str, json_: bool,
+    runs: Sequence[Path], output: Path, prices: Path | None, under: str | None, tasks: Sequence[str],
+    scenario: str | None, reference: Path | None, allow: Sequence[str], signers: Path | None, paper: str, json_: bool,
 ) -> None:  # fmt: skip
     """Make one HTML file of one to eight candidates: each RUN is a run folder, or a folder of one candidate's runs.
 
@@ -35,12 +37,13 @@ def command(
     from cpubench.vendor import make_report
 
     if len(runs) == 1 and vendor_fleet.is_fleet(runs[0]):
-        if prices or allow or signers:
-            raise UsageError("usage", "a fleet's page knows no --prices, --allow and --signers", str(runs[0]))
+        if prices or allow or signers or under or tasks:
+            text = "a fleet's page knows no --prices, --allow, --signers, --under and --tasks"
+            raise UsageError("usage", text, str(runs[0]))
         page = vendor_fleet.make_fleet_report(runs[0], output, scenario or "equal", reference, paper, json_)
         vendor_fleet.tell(page, json_)
         return
-    made = make_report(runs, output, scenario, reference, prices, allow, signers, paper, json_)
+    made = make_report(runs, output, scenario, reference, prices, allow, signers, paper, json_, under, tasks)
     if json_:
         emit(made)
     elif str(output) != "-":

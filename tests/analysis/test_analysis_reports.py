@@ -11,7 +11,8 @@ from made import made_run
 from made_reports import shown_variants
 
 from cpubench.analysis.estimates import of_passes
-from cpubench.analysis.over_runs import over_runs, score_over_runs
+from cpubench.analysis.over_runs import score_over_runs
+from cpubench.analysis.pooling import over_runs
 from cpubench.analysis.portrait import portrait
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.scenarios import load_scenarios

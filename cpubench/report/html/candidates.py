@@ -7,8 +7,10 @@ from typing import Any
 
 from cpubench.report.html.blocks import Block, Cell, Section, Table, Text, chunks
 from cpubench.report.html.facts import UNKNOWN
-from cpubench.report.html.figures.scores import bars, fleet
-from cpubench.report.html.words import interval, ratio, why
+from cpubench.report.html.figures.fleet import fleet
+from cpubench.report.html.figures.power import kinds
+from cpubench.report.html.figures.scores import bars
+from cpubench.report.html.words import claim_cells, interval, why
 from cpubench.report.terminal import HIDDEN, amount, points, spread
 
 Json = Mapping[str, Any]
@@ -36,13 +38,17 @@ def hosts(doc: Json) -> Section:
 
 def units(doc: Json) -> Section:
     """The candidates of a fleet, a line each."""
+    every = doc["candidates"]
     rows = []
-    for one in doc["candidates"]:
-        made = one["score"]["headline"]["per_core"]
+    for one in every:
+        made, watts = (one["score"]["headline"][key] for key in ("per_core", "per_watt"))
         rows.append([one["label"], one["title"], one["facts"]["CPU"] or UNKNOWN, points(made["value"]), interval(made),
-                     "yes" if one["score"]["publishable"] else "no"])  # fmt: skip
-    heads = ["unit", "host", "CPU", ">points per core", "95 % interval", "publishable"]
-    return Section("candidates", "Units", [fleet(doc["candidates"]), Table("units", "All units", heads, rows)])
+                     points(watts["value"]), "yes" if one["score"]["publishable"] else "no"])  # fmt: skip
+    heads = ["unit", "host", "CPU", ">points per core", "95 % interval", ">points per W", "publishable"]
+    strips = [fleet(every)]
+    for number, kind in enumerate(kinds(every)):
+        strips.append(fleet(every, kind, f"fleet-watts{f'-{number + 1}' if number else ''}"))
+    return Section("candidates", "Units", [*strips, Table("units", "All units", heads, rows)])
 
 
 def scores(doc: Json) -> Section:
@@ -106,12 +112,7 @@ def _pairs(doc: Json) -> Table:
             claim = pair["headline"][measure]
             if measure == "per_watt" and claim["ratio"]["value"] is None:
                 continue  # of which the summary says why
-            made, adjusted = claim["ratio"], claim["adjusted"]
-            wide = "-" if adjusted is None else f"{ratio(adjusted['low'])} .. {ratio(adjusted['high'])}"
-            word = claim["verdict"] if made["value"] is not None else f"not compared: {why(made)}"
-            passes = f"{claim['passes']['a']} + {claim['passes']['b']}{' paired' if claim['paired'] else ''}"
-            rows.append([name, words, ratio(made["value"]), interval(made, 1), wide, word, passes,
-                         draws if measure == "per_core" else "-"])  # fmt: skip
+            rows.append([name, words, *claim_cells(claim), draws if measure == "per_core" else "-"])
     heads = ["pair", "measure", ">ratio", "95 % CI", "for all claims", "verdict", ">passes", ">ahead in draws"]
     return Table("pairs", "Pairs: ratio of rates, and its word, which the wider interval for all claims decides", heads,
                  rows)  # fmt: skip

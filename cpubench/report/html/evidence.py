@@ -1,4 +1,4 @@
-"""The sections on power, scaling, memory, tasks, the quality of runs, prices, and where all of it comes from."""
+"""The sections on scaling, memory, the quality of runs, prices, the method, and where all of it comes from."""
 
 from __future__ import annotations
 
@@ -7,30 +7,13 @@ from typing import Any
 
 from cpubench.report.html.blocks import Block, Section, Table, Text
 from cpubench.report.html.figures.curves import efficiency, ladder, threads
+from cpubench.report.html.figures.fleet import fleet
 from cpubench.report.html.figures.matrix import matrices
-from cpubench.report.html.figures.phases import NO_TASKS, phases
-from cpubench.report.html.figures.power import NO_CAPS, NO_METER, pareto, power_curve
-from cpubench.report.html.figures.scores import drift, fleet, passes
+from cpubench.report.html.figures.scores import drift, passes
 from cpubench.report.html.words import interval
 from cpubench.report.terminal import points
 
 Json = Mapping[str, Any]
-
-
-def power(doc: Json) -> Section:
-    every = doc["candidates"]
-    if not any(one["power"] for one in every):
-        text = [f"No figures: {NO_METER}, and {NO_CAPS}. A missing watt is blank, never 0."]
-        return Section("power", "Power", [Text(text)])
-    return Section("power", "Power", [pareto(every), power_curve(every)])
-
-
-def tasks(doc: Json) -> Section:
-    every = doc["candidates"]
-    blocks: list[Block] = (
-        [phases(every)] if any(one["tasks"] for one in every) else [Text([f"No figures: {NO_TASKS}."])]
-    )
-    return Section("tasks", "Agent tasks", blocks)
 
 
 def scaling(doc: Json) -> Section:
@@ -148,6 +131,8 @@ def method(doc: Json) -> Section:
         ["per core", "rate of copies on all cores, divided by the cores or vcpus that they occupy"],
         ["speed", "time of an operation of one copy alone"],
         ["scaling efficiency", "rate of a copy with all cores at work over that of one copy alone"],
+        ["per watt", "rate of the whole host over the reference's per core, by the mean watts of that window"],
+        ["under a cap", "the same load with a power limit set, of which it was measured that it holds"],
         ["A/A floor", "what one kernel under two labels differs by: nothing smaller is called a difference"],
         ["drift, step", "a slope or jump of the passes' points over the run: see the figure of points over the run"],
     ]
@@ -165,5 +150,7 @@ def sources(doc: Json) -> Section:
         "The folder beside this file holds that data, the tables as CSV and the figures as SVG; `cpubench report` of "
         "it makes this page again, byte for byte. `cpubench score` of a run recomputes its figures from raw integers.",
     ])  # fmt: skip
+    rows += [[one["label"], made["folder"], "tasks", made["created_utc"], "not asked", made["sha256"]]
+             for one in doc["candidates"] for made in one["tasks"]]  # fmt: skip
     heads = ["candidate", "run", "id", "started", "signed by", "SHA-256 of its content"]
     return Section("sources", "Sources", [text, Table("inputs", "Run files", heads, rows)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cpubench.results.parse import shown
@@ -13,8 +13,9 @@ LIMIT = 300  # characters of a fact: a kernel command line of 200 CPUs' settings
 UNKNOWN = "not recorded"
 
 
-def facts(host: Json, plan: Json) -> dict[str, str | None]:
-    """Every field of the page on candidates, in its order; both arguments are foreign, whatever they hold."""
+def facts(host: Json, plan: Json, power: Json | None = None) -> dict[str, str | None]:
+    """Every field of the page on candidates, in its order; host and plan are foreign, whatever they hold. ``power`` is
+    that of the run's score."""
     made: dict[str, str | None] = {}
     for label, key, tell in FIELDS:
         value = host.get(key) if key else None
@@ -24,13 +25,31 @@ def facts(host: Json, plan: Json) -> dict[str, str | None]:
     made |= {
         "counted per": f"{divisor['n']:g} x {divisor['kind']}",
         "CPUs measured": str(len(plan["cpus"])),
-        "power caps": ", ".join("none set" if cap == "as-is" else _short(cap) for cap in plan["caps"]),
-        "power source": "none",
+        "power caps": _short(_caps(plan["caps"], power)),
+        "power source": _short(_source(power)),
         "profile": _short(f"{plan['profile']}, {plan['samples']} samples of {plan['sample_ns'] / 1e6:g} ms a pass"),
         "build": _short(_build(build)) if isinstance(build, Mapping) else None,
         "cpubench": _short(str(plan["cpubench"])),
     }
     return made
+
+
+def _caps(caps: Sequence[str], power: Json | None) -> str:
+    """Each cap level with its watts, and whether it was shown to hold."""
+    known = {row["level"]: row for row in (power or {"levels": []})["levels"]}
+    told = []
+    for cap in caps:
+        row = known.get(cap)
+        watts = "" if row is None or row["cap_watts"] is None else f"{row['cap_watts']:.4g} W, "
+        state = "" if row is None else f" ({watts}{row['state']})"
+        told.append("none set" if cap == "as-is" else f"{cap}{state}")
+    return ", ".join(told)
+
+
+def _source(power: Json | None) -> str:
+    if power is None or not power["meter"]:
+        return "none"
+    return f"{power['meter']}: watts of {power['scope']}, {power['provenance']}"
 
 
 def unknown(host: Json) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cpubench.errors import UsageError
-from cpubench.report.html import candidates, evidence
+from cpubench.report.html import candidates, evidence, power, tasks
 from cpubench.report.html.blocks import Cell, Section, Table, Text
 from cpubench.report.html.figures.draw import Drawing
 from cpubench.report.html.sidecar import figures_csv
@@ -64,8 +64,8 @@ def sections_of(doc: Json) -> list[Section]:
     if doc["fleet"]:
         made = [candidates.units, evidence.quality, evidence.price, evidence.method, evidence.sources]
     else:
-        made = [candidates.hosts, candidates.scores, candidates.tests, evidence.power, evidence.scaling,
-                evidence.memory, evidence.tasks, evidence.quality, evidence.price, evidence.method,
+        made = [candidates.hosts, candidates.scores, candidates.tests, power.power, evidence.scaling,
+                evidence.memory, tasks.tasks, evidence.quality, evidence.price, evidence.method,
                 evidence.sources]  # fmt: skip
     return [section(doc) for section in made]
 

@@ -1,14 +1,16 @@
 """What the report does not claim, and why: rules R1 to R15, found in its document.
 
 Of each: ``kind`` says whether a claim is ``refused``, ``relabelled``, or only ``noted``; ``who`` names candidates.
-R5 and R7 wait for meters and caps, but for what runs without them say; R11 and R12 always hold, so they are a sentence
-of every report (``NEVER``).
+R4, R5 and R7 on watts and caps are in ``power_rules``; R11 and R12 always hold, so they are a sentence of every report
+(``NEVER``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from cpubench.report.html.power_rules import power_rules
 
 Json = Mapping[str, Any]
 Rule = dict[str, Any]
@@ -26,6 +28,7 @@ STATUSES = ("VALID", "VALID WITH NOTES", "NOT PUBLISHABLE", "NOT COMPARABLE")
 def refusals(doc: Json) -> list[Rule]:
     """All that applies to a report document, by the number of the rule."""
     found = [*_of_pairs(doc["pairs"]), *_of_candidates(doc["candidates"]), *_of_prices(doc)]
+    found += [_rule(name, kind, text, *who) for name, kind, text, who in power_rules(doc)]
     return sorted(_together(found), key=lambda one: int(one["id"][1:]))
 
 
@@ -33,7 +36,7 @@ def _together(found: Sequence[Rule]) -> list[Rule]:
     """Rules that say the same of several candidates as one; those on pairs stay apart."""
     made: dict[tuple[str, str, str, object], Rule] = {}
     for at, one in enumerate(found):
-        of_pair = at if one["id"] in ("R1", "R3", "R8") else None
+        of_pair = at if one["id"] in ("R1", "R3", "R4", "R8") else None
         known = made.setdefault((one["id"], one["kind"], one["text"], of_pair), {**one, "who": []})
         known["who"] += [label for label in one["who"] if label not in known["who"]]
     return list(made.values())
@@ -82,9 +85,6 @@ def _of_candidates(candidates: Sequence[Json]) -> Iterator[Rule]:
     lone = [one["label"] for one in candidates if len(models[str(one["facts"]["CPU"])]) < 3]
     if lone:
         yield _rule("R9", "relabelled", "fewer than three units of its model: this unit, not this model", *lone)
-    unmetered = [one["label"] for one in candidates if one["score"]["headline"]["per_watt"]["value"] is None]
-    if unmetered:
-        yield _rule("R5", "refused", "no power was read: per watt is blank, never 0", *unmetered)
     for one in candidates:
         yield from _of_candidate(one)
     unsigned = [one["label"] for one in candidates if not all(run["signer"] for run in one["runs"])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +51,29 @@ def figures_csv(doc: Json) -> str:
         for family, measures in score["families"].items():
             for measure, made in measures.items():
                 add(one["label"], "family", family, "", measure, made=made)
-        for row in score["variants"]:
-            for measure in ("ns_per_op", "ops_per_s"):
-                add(one["label"], "test", row["name"], row["copies"], measure, made=row[measure],
-                    flags=" ".join(row["flags"]))  # fmt: skip
+        _add_tests(add, one["label"], score["variants"], "test", "")
+        for row in one["power"]["levels"] if one["power"] is not None else ():
+            level = row["level"]
+            for measure in ("watts", "per_core", "per_watt", "per_watt_net"):
+                add(one["label"], "level", level, "", measure, made=row[measure])
+            for family, measures in row["families"].items():
+                for measure in ("per_core", "per_watt"):
+                    add(one["label"], "family at level", f"{family} at {level}", "", measure, made=measures[measure])
+            _add_tests(add, one["label"], row["variants"], "test at level", f" at {level}")
+        for row in (row for made in one["tasks"][-1:] for row in made["tasks"]):
+            for measure in ("tasks_per_hour", "core_seconds_per_task"):
+                add(one["label"], "task", row["task"], row["agents"], measure, made=row[measure])
+            for phase, made in row["phases"].items():
+                add(one["label"], "phase", f"{row['task']}: {phase}", row["agents"], "wall_s", made=made["wall_s"])
     return as_csv(heads, rows)
+
+
+def _add_tests(add: Callable[..., None], label: str, rows: Sequence[Json], kind: str, where: str) -> None:
+    for row in rows:
+        for measure in ("ns_per_op", "ops_per_s", "joules_per_op"):
+            if measure in row:
+                add(label, kind, f"{row['name']}{where}", row["copies"], measure, made=row[measure],
+                    flags=" ".join(row["flags"]))  # fmt: skip
 
 
 def json_bytes(doc: Json) -> bytes:

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cpubench.analysis.answers import CAPPED, figure_of
+from cpubench.report.html.answers import answer_rows, more_levels
+from cpubench.report.html.power import efficient
 from cpubench.report.html.refusals import NEVER
 from cpubench.report.html.words import counted, interval, ratio, sentence, why
 from cpubench.report.terminal import points
@@ -16,6 +19,7 @@ SENTENCES, MOST = 6, 8
 BRIEF = {
     "R1": {"refused": "no winner per core, the interval of the ratio does not decide it, between"},
     "R3": {"refused": "did other work and are not compared:"},
+    "R4": {"refused": "watts are of other scopes or kinds, so nothing per watt is said of"},
     "R8": {"relabelled": "different configuration, so no claim on CPU models, between"},
 }
 MEASURES = {"per_core": "points per core", "speed": "speed of one copy"}
@@ -39,7 +43,7 @@ class Summary:
     status: str
     scale: str
     cards: list[Card]
-    tiers: list[str]
+    answers: list[list[str]]
     said: list[str]
     open: list[str]
     never: list[str]
@@ -54,7 +58,8 @@ def summary(doc: Json) -> Summary:
         f"{scenario['name']}; the measured families cover {100 * measured:.0f} % of it."
     )
     cards = [] if doc["fleet"] else [_card(doc, one) for one in doc["candidates"]]
-    return Summary(doc["status"], scale, cards, _tiers(doc), _said(doc), _open(doc), list(NEVER))
+    return Summary(doc["status"], scale, cards, answer_rows(doc) if len(cards) > 1 else [], _said(doc),
+                   _open(doc), list(NEVER))  # fmt: skip
 
 
 def _card(doc: Json, one: Json) -> Card:
@@ -67,45 +72,60 @@ def _card(doc: Json, one: Json) -> Card:
         else:
             ends = f"95 % CI {interval(made)}" if made["low"] is not None else why(made)
             figures.append((words, points(made["value"]), f"{ends}, {counted(made, len(one['runs']))}"))
-    tiers = doc["tiers"]["per_core"]["tiers"]
+    under = [one for one in (one["power"] or {"levels": []})["levels"] if one["level"] == doc["under"]]
+    for row in under:
+        for measure in CAPPED:
+            value, reason = figure_of(one, measure, row["level"])
+            ends = f"95 % CI {interval(row[measure])}, {row['passes']} passes" if value is not None else reason
+            figures.append((f"{CARD[measure]} under {row['level']}", points(value), ends))
+    tiers = _tiers(doc)
     place = next((at for at, labels in enumerate(tiers, 1) if one["label"] in labels), None)
     host = f"{one['facts']['CPU'] or 'unknown CPU'}, {divisor['n']:g} x {divisor['kind']}"
     tier = f"tier {place} of {len(tiers)}" if place else ""
     return Card(one["label"], one["title"], host, tier, figures, one["score"]["publishable"])
 
 
-def _tiers(doc: Json) -> list[str]:
-    if doc["fleet"]:
-        return [
-            f"{len(doc['candidates'])} units: shown as a fleet, by model. More than eight are not compared in pairs."
-        ]
-    if len(doc["candidates"]) < 2:
-        return []
-    made = []
-    for measure in ("per_core", "speed"):
-        told = doc["tiers"][measure]
-        if told["reason"]:
-            made.append(f"No tiers ({MEASURES[measure]}): {told['reason']}.")
-        else:
-            tiers = "; ".join(f"tier {at}: {', '.join(labels)}" for at, labels in enumerate(told["tiers"], 1))
-            made.append(f"By {MEASURES[measure]}, {tiers}.")
-    return [*made, "In a tier none was shown to be behind the tier's first, which has the most points."]
+def _tiers(doc: Json) -> Sequence[Sequence[str]]:
+    """The tiers per core without a cap."""
+    found: Sequence[Sequence[str]] = next(
+        (one["tiers"] for one in doc["answers"] if (one["measure"], one["level"]) == ("per_core", None)), []
+    )
+    return found
 
 
 def _said(doc: Json) -> list[str]:
     """Three to six sentences: on pairs, those with the leader first; on one host, against the reference."""
     if doc["fleet"]:
-        return []
+        return [
+            f"{len(doc['candidates'])} units: shown as a fleet, by model. More than eight are not compared in pairs."
+        ]
     if len(doc["candidates"]) == 1:
-        return [_alone(doc, doc["candidates"][0], measure) for measure in ("per_core", "speed")]
-    tiers = doc["tiers"]["per_core"]["tiers"]
+        one = doc["candidates"][0]
+        return [*(_alone(doc, one, measure) for measure in ("per_core", "speed")), *_watts(one)]
+    tiers = _tiers(doc)
     first = tiers[0][0] if tiers else doc["candidates"][0]["label"]
     pairs = sorted(doc["pairs"], key=lambda pair: first not in (pair["a"], pair["b"]))
     said = [sentence(pair, "per_core") for pair in pairs]
     if len(pairs) < 4:
         said += [sentence(pair, "speed") for pair in pairs if pair["headline"] is not None]
+    best = [f"{one['label']} {level}{'' if one['power']['most_efficient']['separable'] else ' (not shown to be more)'}"
+            for one in doc["candidates"]
+            if one["power"] and (level := one["power"]["most_efficient"]["level"]) is not None]  # fmt: skip
     more = ["All other pairs are in the table of pairs."] if len(pairs) > SENTENCES else []
-    return said[:SENTENCES] + more
+    more += [f"Most points per watt, of the levels of each: {', '.join(best)}."] if best else []
+    return said[:SENTENCES] + more + ([text] if (text := more_levels(doc)) else [])
+
+
+def _watts(one: Json) -> list[str]:
+    """What is said of the watts of a host alone; the reference has none."""
+    power, made = one["power"], one["score"]["headline"]["per_watt"]
+    if power is None or not power["meter"]:
+        return []
+    ends = f"95 % CI {interval(made)}" if made["low"] is not None else why(made)
+    of = f"watts of {power['scope']}, {power['provenance']}; the reference has none"
+    told = [f"Per watt, {one['label']} has {points(made['value'])} points ({ends}, {of})."]
+    best = power["most_efficient"]["level"] is not None
+    return (told if made["value"] is not None else []) + ([efficient(one)] if best else [])
 
 
 def _alone(doc: Json, one: Json, measure: str) -> str:
@@ -139,7 +159,12 @@ def _open(doc: Json) -> list[str]:
             f"first is ahead): {_some(leaning)}."
         )
     found.sort(key=lambda text: int(text[1:].partition(":")[0].partition(" ")[0]) if text[0] == "R" else 99)
-    return [*found, "No power caps: no run was made under one, so nothing is said of a rack's limit."]
+    free = [one["label"] for one in doc["candidates"] if one["power"] is None or len(one["power"]["levels"]) < 2]
+    if len(free) == len(doc["candidates"]):
+        found.append("No power caps: no run was made under one, so nothing is said of a rack's limit.")
+    elif free:
+        found.append(f"No power caps on {', '.join(free[:8])}: nothing is said of them under one.")
+    return found
 
 
 def _some(names: Sequence[str]) -> str:

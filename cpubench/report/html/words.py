@@ -48,12 +48,7 @@ def sentence(pair: Json, measure: str) -> str:
         return f"{a} and {b} are not compared {NAMES[measure]}: {why(made)}."
     ends = f"95 % CI {ratio(made['low'])} .. {ratio(made['high'])}"
     what = f"{b} / {a} is {ratio(made['value'])} {NAMES[measure]} ({ends}"
-    counts = claim["passes"]
-    basis = f"{counts['a']} paired passes" if claim["paired"] else f"{counts['a']} + {counts['b']} passes"
-    if pair["scope"] == "runs":
-        basis = f"{pair['runs']['a']} + {pair['runs']['b']} runs"
-    only = "" if pair["scope"] == "runs" else ", these runs only"
-    tail = f"{what}, {basis}{only})"
+    tail = f"{what}, {basis(pair, claim)})"
     if word == "faster":
         return f"{b} does more work than {a}: {tail}."
     if word == "slower":
@@ -61,6 +56,25 @@ def sentence(pair: Json, measure: str) -> str:
     if word == "equivalent":
         return f"{a} and {b} are equal within {pair['margin_percent']:g} %: {tail}."
     return f"Inconclusive between {a} and {b}: {tail}. That is not a claim that they are equal."
+
+
+def basis(pair: Json, claim: Json) -> str:
+    """Of what a claim on two candidates is made: "16 + 16 passes, these runs only"."""
+    if pair["scope"] == "runs":
+        return f"{pair['runs']['a']} + {pair['runs']['b']} runs"
+    counts = claim["passes"]
+    passes = f"{counts['a']} paired passes" if claim["paired"] else f"{counts['a']} + {counts['b']} passes"
+    return f"{passes}, these runs only"
+
+
+def claim_cells(claim: Json) -> list[str]:
+    """Ratio, plain interval, the one that decided, the word and the passes of a claim on two candidates."""
+    made, adjusted = claim["ratio"], claim["adjusted"]
+    wide = MISSING if adjusted is None else f"{ratio(adjusted['low'])} .. {ratio(adjusted['high'])}"
+    word = claim["verdict"] if made["value"] is not None else f"not compared: {why(made)}"
+    remark = f" ({claim['reason']})" if claim["reason"] and made["value"] is not None else ""
+    passes = f"{claim['passes']['a']} + {claim['passes']['b']}{' paired' if claim['paired'] else ''}"
+    return [ratio(made["value"]), interval(made, 1), wide, word + remark, passes]
 
 
 NAMES = {"per_core": "per core", "speed": "in speed of one copy", "per_watt": "per watt"}

@@ -1,7 +1,4 @@
-"""Task phases as stacked bars.
-
-A candidate's ``tasks`` is None, or the ``tasks`` of what ``cpubench tasks run --json`` prints.
-"""
+"""Task phases as stacked bars, of the newest run of tasks of each candidate."""
 
 from __future__ import annotations
 
@@ -14,24 +11,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 Json = Mapping[str, Any]
-NO_TASKS = "these runs hold no task results: `cpubench tasks` measures agent-level work"
+NO_TASKS = "no run of tasks is beside these runs or was given (`cpubench tasks run`, `report --tasks`)"
+WHOLE = ("T1", "T2")  # that are done from their first step to their last; T0 is the price of a start, T4 a window
 
 
-def phases(candidates: Sequence[Json]) -> Drawing:
-    """Wall seconds of each phase of each task, by candidate; phases without a value are left out of bar and table."""
-    name, title = "phases", "Where the time of a task goes"
-    bars = []
-    for one in candidates:
-        for task in one["tasks"] or []:
-            parts = {phase: made["wall_s"]["value"] for phase, made in task["phases"].items()}
-            bars.append(
-                (f"{one['label']} {label(task['task'], 24)}", {p: s for p, s in parts.items() if s is not None})
-            )
+def phases(candidates: Sequence[Json], task: str = WHOLE[0]) -> Drawing:
+    """Wall seconds of each phase of the tasks of one kind, by candidate; what has no value is left out."""
+    name, title = f"phases-{task}", f"Where the time of a task goes, {task}"
+    bars: list[tuple[str, dict[str, float]]] = []
+    for kind in dict.fromkeys(row["task"] for one in candidates for row in _rows(one, task)):
+        for one in candidates:
+            for row in (row for row in _rows(one, task) if row["task"] == kind):
+                parts = {phase: made["wall_s"]["value"] for phase, made in row["phases"].items()}
+                parts = {phase: seconds for phase, seconds in parts.items() if seconds is not None}
+                if parts:
+                    bars.append((f"{one['label']}  {label(kind, 26)}", parts))
     names = list(dict.fromkeys(phase for _, parts in bars for phase in parts))
     if not names:
-        return Drawing(name, title, reason=NO_TASKS)
+        return Drawing(name, title, reason=f"no {task} was done")
     totals = [sum(parts.values()) for _, parts in bars]
-    finding = f"{len(bars)} tasks of {min(totals):.3g} to {max(totals):.3g} s, in {len(names)} phases."
+    finding = f"{len(bars)} bars of {min(totals):.3g} to {max(totals):.3g} s, in {len(names)} phases."
     rows = [[who, phase, f"{seconds:.3g}"] for who, parts in bars for phase, seconds in parts.items()]
 
     def draw(canvas: Canvas) -> None:
@@ -39,14 +38,22 @@ def phases(candidates: Sequence[Json]) -> Drawing:
         left = [0.0] * len(bars)
         for at, phase in enumerate(names):
             lengths = [parts.get(phase, 0.0) for _, parts in bars]
+            # The second time around the colours come with other hatches.
             axes.barh(range(len(bars)), lengths, left=left, height=0.62, facecolor=COLOURS[at % 8] + "88",
-                      edgecolor="#222222", linewidth=0.7, hatch=HATCHES[at % 8], label=label(phase, 24))  # fmt: skip
+                      edgecolor="#222222", linewidth=0.7, hatch=HATCHES[(at + 3 * (at // 8)) % 8],
+                      label=label(phase, 24))  # fmt: skip
             left = [start + length for start, length in zip(left, lengths, strict=True)]
         axes.set_yticks(range(len(bars)), [who for who, _ in bars])
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("seconds of wall time")
-        canvas.legend(loc="outside upper left", ncols=4)
+        axes.set_xlabel("seconds of wall time, shorter is better")
+        canvas.legend(loc="outside upper left", ncols=5)
 
-    svg = drawn(name, title, finding, (7.1, 1.2 + 0.42 * len(bars)), draw)
+    svg = drawn(name, title, finding, (7.1, 1.4 + 0.42 * len(bars)), draw)
     return Drawing(name, title, finding, ["task", "phase", ">seconds"], rows, svg)
+
+
+def _rows(one: Json, task: str) -> list[Json]:
+    """The tasks of a kind in the newest run of tasks of a candidate."""
+    newest = one["tasks"][-1]["tasks"] if one["tasks"] else []
+    return [row for row in newest if str(row["task"]).partition("[")[0] == task]

@@ -1,8 +1,7 @@
-"""Figures of power and caps; runs hold no watts yet, so these wait for their data.
+"""Figures of power and caps, from the ``power`` of candidates, which is that of a score.
 
-A candidate's ``power`` is None, or ``{"source", "scope", "idle_w": Q, "levels": [{"cap", "cap_w", "watts": Q,
-"per_core": Q, "per_watt": Q, "valid"}]}``; Q as in a score. Levels
-whose cap did not hold (``valid`` false) are left out.
+Watts of another scope or another kind are another quantity: a figure shows those of one (``Kind``). Levels whose cap
+was not shown to hold are left out, and counted.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cpubench.analysis.power import CLAIMED
 from cpubench.report.html.figures.draw import Drawing, axes_of, drawn, label, look
 from cpubench.report.html.words import interval
 from cpubench.report.terminal import points
@@ -18,24 +18,42 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 Json = Mapping[str, Any]
-NO_METER = "no run holds watts: runs use no meter yet"
-NO_CAPS = "no run was made under a power cap"
-MIXED = "R4: the candidates' watts are of different sources or scopes, and are not drawn together"
+Kind = tuple[str, str]  # scope and provenance of watts
+Levels = dict[int, list[Json]]  # by the position of their candidate
+NO_METER = "no run read a meter (`cpubench run --meter auto`, where `power probe` finds one)"
 
 
-def _levels(candidates: Sequence[Json]) -> dict[int, list[Json]]:
-    """The levels that hold and have both figures, by the position of their candidate."""
-    found = {}
+def kinds(candidates: Sequence[Json]) -> list[Kind]:
+    """The scopes and kinds of watts that candidates have, in their order."""
+    every = [one["power"] for one in candidates if one["power"] is not None and one["power"]["meter"]]
+    return list(dict.fromkeys((str(power["scope"]), str(power["provenance"])) for power in every))
+
+
+def _of(kind: Kind) -> str:
+    return f"watts of {label(kind[0], 30)}, {label(kind[1], 20)}"
+
+
+def _levels(candidates: Sequence[Json], kind: Kind) -> tuple[Levels, int]:
+    """The levels that can be drawn, by rising points per core, and how many are left out for their cap."""
+    found: Levels = {}
+    out = 0
     for at, one in enumerate(candidates):
-        levels = [level for level in (one["power"] or {}).get("levels", [])
-                  if level["valid"] and level["per_core"]["value"] and level["per_watt"]["value"]]  # fmt: skip
-        if levels:
-            found[at] = levels
-    return found
+        power = one["power"]
+        if power is None or not power["meter"] or (power["scope"], power["provenance"]) != kind:
+            continue
+        out += sum(level["state"] not in CLAIMED for level in power["levels"])
+        own = [level for level in power["levels"] if level["state"] in CLAIMED and _there(level)]
+        if own:
+            found[at] = sorted(own, key=lambda level: level["per_core"]["value"])
+    return found, out
 
 
-def _mixed(candidates: Sequence[Json]) -> bool:
-    return len({(one["power"]["source"], one["power"]["scope"]) for one in candidates if one["power"]}) > 1
+def _there(level: Json) -> bool:
+    return all(level[key]["value"] is not None for key in ("per_core", "per_watt", "watts"))
+
+
+def _out(count: int) -> str:
+    return f" {count} levels are left out: their caps were not shown to hold and bind." if count else ""
 
 
 def front(spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -47,18 +65,27 @@ def front(spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return made
 
 
-def pareto(candidates: Sequence[Json]) -> Drawing:
+def _errors(own: Sequence[Json], key: str) -> list[list[float]] | None:
+    """How far the ends of the intervals are from the values; None where one has none."""
+    if any(level[key]["low"] is None for level in own):
+        return None
+    return [[level[key]["value"] - level[key]["low"] for level in own],
+            [level[key]["high"] - level[key]["value"] for level in own]]  # fmt: skip
+
+
+def pareto(candidates: Sequence[Json], kind: Kind, name: str = "pareto") -> Drawing:
     """Points per core against points per watt of every candidate at every cap, and the line that none goes beyond."""
-    name, title = "pareto", "Per core against per watt"
-    levels = _levels(candidates)
-    if not levels or _mixed(candidates):
-        return Drawing(name, title, reason=MIXED if levels else NO_METER)
+    title = f"Per core against per watt ({_of(kind)})"
+    levels, out = _levels(candidates, kind)
+    if not levels:
+        return Drawing(name, title, reason=f"no level has points per core and per watt.{_out(out)}".rstrip("."))
     spots = [(level["per_core"]["value"], level["per_watt"]["value"]) for own in levels.values() for level in own]
     edge = front(spots)
     finding = (
         f"{len(edge)} of {len(spots)} settings are beaten by no other in both points per core and points per watt."
+        f"{_out(out)}"
     )
-    rows = [[candidates[at]["label"], label(level["cap"]), points(level["per_core"]["value"]),
+    rows = [[candidates[at]["label"], label(level["level"]), points(level["per_core"]["value"]),
              interval(level["per_core"]), points(level["per_watt"]["value"]), interval(level["per_watt"])]
             for at, own in levels.items() for level in own]  # fmt: skip
 
@@ -66,34 +93,39 @@ def pareto(candidates: Sequence[Json]) -> Drawing:
         axes = axes_of(canvas)
         for at, own in levels.items():
             x, y = ([level[key]["value"] for level in own] for key in ("per_core", "per_watt"))
-            one = candidates[at]
-            axes.plot(x, y, markersize=6, linewidth=1, label=f"{one['label']}  {label(one['title'])}", **look(at))
+            one, kind = candidates[at], look(at)
+            axes.errorbar(x, y, xerr=_errors(own, "per_core"), yerr=_errors(own, "per_watt"), fmt="none",
+                          ecolor=kind["color"], elinewidth=0.9)  # fmt: skip
+            axes.plot(x, y, markersize=6, linewidth=1, label=f"{one['label']}  {label(one['title'])}", **kind)
             for level in own:
-                axes.annotate(label(level["cap"], 12), (level["per_core"]["value"], level["per_watt"]["value"]),
-                              xytext=(5, 5), textcoords="offset points")  # fmt: skip
-        axes.step([x for x, _ in edge], [y for _, y in edge], where="pre", color="#000000", linewidth=1.1,
-                  linestyle=":", label="not beaten")  # fmt: skip
-        axes.set_xlabel("points per core")
+                axes.annotate(label(level["level"], 12), (level["per_core"]["value"], level["per_watt"]["value"]),
+                              xytext=(6, 5), textcoords="offset points")  # fmt: skip
+        if len(edge) > 1:
+            axes.step([x for x, _ in edge], [y for _, y in edge], where="pre", color="#000000", linewidth=1.1,
+                      linestyle=":", label="not beaten")  # fmt: skip
+        axes.margins(0.12)
+        axes.set_xlabel("points per core in windows")
         axes.set_ylabel("points per watt")
         canvas.legend(loc="outside upper left", ncols=2)
 
     svg = drawn(name, title, finding, (7.1, 3.8), draw)
-    heads = ["candidate", "cap", ">per core", "95 % interval", ">per watt", "95 % interval"]
+    heads = ["candidate", "level", ">per core", "95 % interval", ">per watt", "95 % interval"]
     return Drawing(name, title, finding, heads, rows, svg)
 
 
-def power_curve(candidates: Sequence[Json]) -> Drawing:
+def power_curve(candidates: Sequence[Json], kind: Kind, name: str = "power-curve") -> Drawing:
     """Points per core over the watts that were drawn at each cap; idle is where the curve stands at no work."""
-    name, title = "power-curve", "Work over watts, with idle"
-    levels = {at: [level for level in own if level["watts"]["value"]] for at, own in _levels(candidates).items()}
-    levels = {at: own for at, own in levels.items() if own}
-    if not levels or _mixed(candidates):
-        return Drawing(name, title, reason=MIXED if levels else f"{NO_METER}; {NO_CAPS}")
+    title = f"Work over watts, with idle ({_of(kind)})"
+    levels, out = _levels(candidates, kind)
+    if not levels:
+        return Drawing(name, title, reason=f"no level has points per core and watts.{_out(out)}".rstrip("."))
     watts = [level["watts"]["value"] for own in levels.values() for level in own]
-    finding = f"{len(watts)} settings between {min(watts):.4g} and {max(watts):.4g} W."
-    rows = [[candidates[at]["label"], label(level["cap"]), f"{level['watts']['value']:.4g}",
+    idle = {at: idle_w(candidates[at]["power"]) for at in levels}
+    known = [value for value in idle.values() if value is not None]
+    rest = f"; at rest {min(known):.4g} to {max(known):.4g} W" if known else "; power at rest is not known"
+    finding = f"{len(watts)} settings between {min(watts):.4g} and {max(watts):.4g} W{rest}.{_out(out)}"
+    rows = [[candidates[at]["label"], label(level["level"]), f"{level['watts']['value']:.4g}",
              points(level["per_core"]["value"])] for at, own in levels.items() for level in own]  # fmt: skip
-    idle: dict[int, Any] = {at: (candidates[at]["power"]["idle_w"] or {}).get("value") for at in levels}
     rows += [[candidates[at]["label"], "idle", f"{value:.4g}", "0"] for at, value in idle.items() if value is not None]
 
     def draw(canvas: Canvas) -> None:
@@ -103,14 +135,21 @@ def power_curve(candidates: Sequence[Json]) -> Drawing:
             kind, one = look(at), candidates[at]
             axes.plot([x for x, _ in spots], [y for _, y in spots], markersize=5, linewidth=1.4,
                       label=f"{one['label']}  {label(one['title'])}", **kind)  # fmt: skip
-            if idle[at] is not None:
-                axes.plot([idle[at]], [0], marker=kind["marker"], color=kind["color"], fillstyle="none", markersize=8,
+            rest_w = idle[at]
+            if rest_w is not None:
+                axes.plot([rest_w], [0], marker=kind["marker"], color=kind["color"], fillstyle="none", markersize=8,
                           clip_on=False)  # fmt: skip
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("watts (hollow: idle)")
-        axes.set_ylabel("points per core")
+        axes.set_xlabel("watts drawn (hollow: at rest)")
+        axes.set_ylabel("points per core in windows")
         canvas.legend(loc="outside upper left", ncols=2)
 
     svg = drawn(name, title, finding, (7.1, 3.4), draw)
-    return Drawing(name, title, finding, ["candidate", "cap", ">watts", ">points per core"], rows, svg)
+    return Drawing(name, title, finding, ["candidate", "level", ">watts", ">points per core"], rows, svg)
+
+
+def idle_w(power: Json) -> float | None:
+    """The mean power at rest, of before and after the passes."""
+    there = [watts for key in ("before_watts", "after_watts") if (watts := power["idle"][key]) is not None]
+    return sum(there) / len(there) if there else None

@@ -1,11 +1,11 @@
-"""Figures of points: bars with intervals, their passes, the drift over a run, and many units of one model."""
+"""Figures of points: bars with intervals, their passes, and the drift over a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cpubench.report.html.figures.draw import GREY, Drawing, axes_of, bar_look, drawn, label, look
+from cpubench.report.html.figures.draw import Drawing, axes_of, bar_look, drawn, label, look
 from cpubench.report.html.words import interval, ratio
 from cpubench.report.terminal import points
 
@@ -133,43 +133,3 @@ def drift(candidates: Sequence[Json]) -> Drawing:
 
     svg = drawn(name, title, finding, (7.1, 3.2), draw)
     return Drawing(name, title, finding, HEADS, _passes_table(series), svg)
-
-
-def fleet(candidates: Sequence[Json]) -> Drawing:
-    """One dot per unit, by CPU model; the outermost of each model are named. Two units of one model at least."""
-    name, title = "fleet", "Units of one model"
-    models: dict[str, list[tuple[float, Json]]] = {}
-    hosts: dict[str, set[object]] = {}
-    for one in candidates:
-        model, value = one["facts"]["CPU"] or "unknown CPU", one["score"]["headline"]["per_core"]["value"]
-        hosts.setdefault(model, set()).add(one["facts"]["host id"] or one["label"])
-        if value is not None:
-            models.setdefault(model, []).append((value, one))
-    if max(map(len, hosts.values()), default=0) < 2 or not models:
-        return Drawing(name, title, reason="no model has two units here")
-    told = []
-    for model, units in models.items():
-        own = [value for value, _ in units]
-        told.append(f"{len(units)} of {label(model)}: {points(min(own))} to {points(max(own))} points")
-    finding = f"{'; '.join(told)}."
-    rows = [[model, one["label"], one["title"], points(value), interval(one["score"]["headline"]["per_core"])]
-            for model, units in models.items() for value, one in units]  # fmt: skip
-
-    def draw(canvas: Canvas) -> None:
-        axes = axes_of(canvas)
-        for place, units in enumerate(models.values()):
-            ordered = sorted(units, key=lambda unit: unit[0])
-            height = [place + 0.24 * ((7 * i) % 5 - 2) / 2 for i in range(len(ordered))]
-            axes.plot([value for value, _ in ordered], height, linestyle="", alpha=0.8, markersize=6, marker="o",
-                      color=look(place)["color"])  # fmt: skip
-            for at in dict.fromkeys((0, len(ordered) - 1)):
-                value, one = ordered[at]
-                axes.annotate(one["label"], (value, height[at]), xytext=(0, 7), textcoords="offset points", ha="center",
-                              color=GREY)  # fmt: skip
-        axes.set_yticks(range(len(models)), [label(model, 28) for model in models])
-        axes.set_ylim(len(models) - 0.4, -0.6)
-        axes.grid(visible=False, axis="y")
-        axes.set_xlabel("points per core, one dot per unit")
-
-    svg = drawn(name, title, finding, (7.1, 1.1 + 0.8 * len(models)), draw)
-    return Drawing(name, title, finding, ["model", "unit", "host", ">points", "95 % interval"], rows, svg)

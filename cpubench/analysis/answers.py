@@ -1,0 +1,84 @@
+"""Who does most: candidates in tiers for each question of a page, without a cap and under each, and who is in none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cpubench.analysis.power import CLAIMED
+from cpubench.analysis.reference import BASE_CAP
+from cpubench.analysis.tiers import comparable, tiers
+
+Json = dict[str, Any]
+Pairs = Mapping[tuple[int, int], Json]
+FREE, CAPPED = ("per_core", "speed", "per_watt"), ("per_core", "per_watt")
+# Under these a host was shown to draw no more than its cap; of one that is not binding it draws less by itself.
+HELD = (*CLAIMED, "not_binding")
+
+
+def answers(labels: Sequence[str], candidates: Sequence[Json], pairs: Pairs) -> list[Json]:
+    """An answer for each measure without a cap, then under each.
+
+    It has ``measure``, ``level``, ``tiers``, ``reason`` and ``left_out``. ``level`` is None without a cap. ``tiers`` hold
+    labels, none with a ``reason``; ``left_out`` says of each candidate that is in no tier why. ``pairs`` are documents
+    of ``compare`` (B against A) by positions of candidates.
+    """
+    made = [_answer(labels, candidates, pairs, measure, None) for measure in FREE]
+    names = dict.fromkeys(level["level"] for one in candidates for level in _levels(one))
+    under = [name for name in names if name != BASE_CAP]
+    return made + [_answer(labels, candidates, pairs, measure, level) for level in under for measure in CAPPED]
+
+
+def _levels(one: Mapping[str, Any]) -> Sequence[Json]:
+    return one["power"]["levels"] if one["power"] is not None else ()
+
+
+def figure_of(one: Mapping[str, Any], measure: str, level: str | None) -> tuple[float | None, str]:
+    """A candidate's points, and why it has none that count."""
+    if level is None:
+        made = one["score"]["headline"][measure]
+        return made["value"], str(made["reason"])
+    row = next((row for row in _levels(one) if row["level"] == level), None)
+    if row is None:
+        return None, "was not measured under it"
+    if row["state"] not in HELD:
+        return None, f"R7: {row['state']}"
+    return row[measure]["value"], str(row[measure]["reason"])
+
+
+def _answer(labels: Sequence[str], candidates: Sequence[Json], pairs: Pairs, measure: str, level: str | None) -> Json:
+    found = [figure_of(one, measure, level) for one in candidates]
+    there = [at for at, (value, _) in enumerate(found) if value is not None]
+    answer: Json = {
+        "measure": measure, "level": level, "tiers": [], "reason": None,
+        "left_out": [[labels[at], why] for at, (value, why) in enumerate(found) if value is None],
+    }  # fmt: skip
+    if len(there) < 2:
+        alone = "one candidate alone: nothing to order"
+        which = f"only {labels[there[0]]} has a figure" if there else "no candidate has a figure"
+        return answer | {"reason": alone if len(candidates) < 2 else which}
+    own = {at: made for at, made in pairs.items() if set(at) <= set(there)}
+    heads = {at: {"headline": head} for at, made in own.items()
+             if "error" not in made and (head := headline_at(made, level)) is not None}  # fmt: skip
+    if not comparable(len(there), heads, measure):
+        return answer | {"reason": _obstacle(labels, own, measure, level)}
+    ordered = tiers([value for value, _ in found], heads, measure)
+    return answer | {"tiers": [[labels[at] for at in tier] for tier in ordered]}
+
+
+def headline_at(made: Mapping[str, Any], level: str | None) -> Json | None:
+    """The claims of a comparison on the whole, without a cap or under one; None where it has none."""
+    if level is None:
+        return made["headline"]  # type: ignore[no-any-return]
+    return next((one["headline"] for one in made.get("levels", ()) if one["level"] == level), None)
+
+
+def _obstacle(labels: Sequence[str], pairs: Pairs, measure: str, level: str | None) -> str:
+    """Why there are no tiers, with the first pair that has none."""
+    text = "not every pair of candidates could be compared"
+    for (a, b), made in pairs.items():
+        head = headline_at(made, level) if "error" not in made else None
+        claim = head and head[measure]
+        if claim and claim["verdict"] == "not compared":
+            return f"{text}: {labels[a]} and {labels[b]}: {claim['ratio']['reason']}"
+    return text

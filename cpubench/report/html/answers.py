@@ -1,0 +1,78 @@
+"""The answers of page one: which candidate does most per core, per watt and under a cap, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cpubench.analysis.answers import headline_at
+from cpubench.report.html.words import MISSING, basis, ratio
+from cpubench.report.terminal import REASONS
+
+Json = Mapping[str, Any]
+NAMES = {"per_core": "per core", "speed": "speed of one copy", "per_watt": "per watt"}
+MOST = 3  # cap levels on page one; all are in the section on power
+
+
+def answer_rows(doc: Json) -> list[list[str]]:
+    """A row for each question: the question, who does most, the tiers, and the ratio that decides."""
+    return [_row(doc, one) for one in _asked(doc)]
+
+
+def _asked(doc: Json) -> list[Json]:
+    levels = list(dict.fromkeys(one["level"] for one in doc["answers"] if one["level"] is not None))
+    chosen = [doc["under"]] if doc["under"] is not None else levels[:MOST]
+    return [one for one in doc["answers"] if one["level"] is None or one["level"] in chosen]
+
+
+def more_levels(doc: Json) -> str:
+    """What page one does not answer for, where it leaves levels out."""
+    levels = {one["level"] for one in doc["answers"] if one["level"] is not None}
+    asked = {one["level"] for one in _asked(doc) if one["level"] is not None}
+    rest = len(levels - asked)
+    return f"{rest} more cap levels are in the section on power." if rest else ""
+
+
+def _row(doc: Json, one: Json) -> list[str]:
+    where = "" if one["level"] is None else f" under {one['level']}"
+    question = f"{NAMES[one['measure']]}{where}"
+    out = _left_out(one["left_out"])
+    if one["reason"]:
+        return [question, "not concluded", MISSING, "; ".join(filter(None, (one["reason"], out)))]
+    tiers = one["tiers"]
+    ordered: list[str] = [label for tier in tiers for label in tier]
+    first, others = ordered[0], ordered[1:]
+    pair, claim, turned = _claim(doc["pairs"], first, others[0], one)
+    made = claim["ratio"]
+    value, low, high = (made[end] for end in (("value", "low", "high") if not turned else ("value", "high", "low")))
+    if turned:
+        value, low, high = (one and 1 / one for one in (value, low, high))
+    told = f"{first} / {others[0]} {ratio(value)} (95 % CI {ratio(low)} .. {ratio(high)}; {basis(pair, claim)})"
+    words = "; ".join(f"{at}: {', '.join(labels)}" for at, labels in enumerate(tiers, 1))
+    return [question, _first(doc["pairs"], one), words, "; ".join(filter(None, (told, claim["reason"], out)))]
+
+
+def _first(pairs: Sequence[Json], one: Json) -> str:
+    """Who does most, or between whom that is open."""
+    first, *others = one["tiers"][0]
+    if not others:
+        return str(first)
+    alike = all(_claim(pairs, first, other, one)[1]["verdict"] == "equivalent" for other in others)
+    return f"{'equal' if alike else 'not told apart'}: {', '.join(one['tiers'][0])}"
+
+
+def _claim(pairs: Sequence[Json], first: str, other: str, one: Json) -> tuple[Json, Json, bool]:
+    """The pair of two candidates, its claim, and whether its ratio is that of the other over the first."""
+    pair = next(pair for pair in pairs if {pair["a"], pair["b"]} == {first, other})
+    head = headline_at(pair, one["level"])
+    assert head is not None  # as there are tiers
+    return pair, head[one["measure"]], pair["a"] == first
+
+
+def _left_out(found: Sequence[Sequence[str]]) -> str:
+    """ "left out: B, C (no meter was read)"."""
+    reasons: dict[str, list[str]] = {}
+    for label, reason in found:
+        reasons.setdefault(REASONS.get(reason, reason), []).append(label)
+    told = [f"{', '.join(labels)} ({reason})" for reason, labels in reasons.items()]
+    return f"left out: {'; '.join(told)}" if told else ""
