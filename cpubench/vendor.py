@@ -11,8 +11,9 @@ from typing import Any
 from cpubench import __version__
 from cpubench.analysis.answers import answers
 from cpubench.analysis.compare import compare
+from cpubench.analysis.power_over_runs import mixed_watts
 from cpubench.analysis.ranks import ranks
-from cpubench.analysis.reference import BASE_CAP, load_reference
+from cpubench.analysis.reference import load_reference
 from cpubench.analysis.scenarios import Scenario, load_scenarios, pick
 from cpubench.errors import UsageError
 from cpubench.report.html.page import SCHEMA, load_report, need_extra, page_of
@@ -25,6 +26,7 @@ from cpubench.results.files import sealed
 from cpubench.results.gather import run_files
 from cpubench.results.parse import shown
 from cpubench.results.signature import signer
+from cpubench.results.states import BASE_CAP
 from cpubench.vendor_runs import Loaded, candidate, check_once, loaded
 from cpubench.vendor_tasks import add_tasks
 
@@ -70,6 +72,7 @@ def report_document(
         "candidates": candidates,
         "pairs": [_pair(labels, at, made) for at, made in pairs.items()],
         "under": under,
+        "mixed_watts": mixed_watts([one["power"] for one in candidates]),
         "answers": [] if fleet else answers(labels, candidates, pairs),
         "order": [] if fleet or len(candidates) < 2 else _order(candidates),
         "prices": None if costs is None else {"rows": priced(candidates, costs["candidates"], newest, "R13" in allow)},

@@ -43,6 +43,7 @@ def capped(folder: Path, seed: int, slower: float = 1.0, host: dict[str, Any] | 
     """A run of a host of its own with a meter and three cap levels; ``slower`` and ``watts`` are of all of them."""
     name = f"host{seed}"
     caps = {cap: (slower * time, watts) for cap, (time, watts) in made.pop("caps", CAPS).items()}
+    made = {"variants": watt_variants(), "noise": 0.01, **made}
     run = made_capped_run(made.pop("passes", 12), seed=seed, slower=slower, caps=caps, host_id=name, **made)
     return put(folder, run, **{"hostname": name, "id": name, "virtual": False, **(host or {})})
 
@@ -88,12 +89,19 @@ def _repeat(index: int, seconds: list[float], factor: float) -> dict[str, Any]:
             "environment": made_environment(), "spans": spans}  # fmt: skip
 
 
-def reference_of(folder: Path) -> Path:
-    """The file of a reference on which made-up runs have about 1000 points."""
-    document = make_reference(msgspec.convert(made_run(8, noise=0), Run), "made")
+def reference_of(folder: Path, variants: list[Variant] | None = None) -> Path:
+    """The file of a reference on which made-up runs have about 1000 points; ``variants`` are those of its run."""
+    document = make_reference(msgspec.convert(made_run(8, noise=0, variants=variants), Run), "made")
     file = folder / "reference.json"
     file.write_text(json.dumps(document))
     return file
+
+
+def watt_variants() -> list[Variant]:
+    """The shown variants with a scored row of locks that has no untimed work: every family has watts."""
+    variants = shown_variants()
+    locks = [v for v in variants if v.kernel == "lock_mutex" and v.scored]
+    return variants + [msgspec.structs.replace(v, kernel="lock_rwlock", params="readers") for v in locks]
 
 
 def shown_variants() -> list[Variant]:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cpubench.analysis.power import CLAIMED
-from cpubench.analysis.reference import BASE_CAP
 from cpubench.analysis.tiers import comparable, tiers
+from cpubench.results.states import BASE_CAP, HELD
 
 Json = dict[str, Any]
 Pairs = Mapping[tuple[int, int], Json]
 FREE, CAPPED = ("per_core", "speed", "per_watt"), ("per_core", "per_watt")
-# Under these a host was shown to draw no more than its cap; of one that is not binding it draws less by itself.
-HELD = (*CLAIMED, "not_binding")
 
 
 def answers(labels: Sequence[str], candidates: Sequence[Json], pairs: Pairs) -> list[Json]:
     """An answer for each measure without a cap, then under each.
 
-    It has ``measure``, ``level``, ``tiers``, ``reason`` and ``left_out``. ``level`` is None without a cap. ``tiers`` hold
-    labels, none with a ``reason``; ``left_out`` says of each candidate that is in no tier why. ``pairs`` are documents
-    of ``compare`` (B against A) by positions of candidates.
+    It has ``measure``, ``level``, ``tiers``, ``reason`` and ``left_out``. ``level`` is None without a cap. ``tiers``
+    hold labels, none with a ``reason``; ``left_out`` says of each candidate that is in no tier why. ``pairs`` are
+    documents of ``compare`` (B against A) by positions of candidates.
     """
     made = [_answer(labels, candidates, pairs, measure, None) for measure in FREE]
     names = dict.fromkeys(level["level"] for one in candidates for level in _levels(one))
@@ -33,7 +31,7 @@ def _levels(one: Mapping[str, Any]) -> Sequence[Json]:
     return one["power"]["levels"] if one["power"] is not None else ()
 
 
-def figure_of(one: Mapping[str, Any], measure: str, level: str | None) -> tuple[float | None, str]:
+def _figure(one: Mapping[str, Any], measure: str, level: str | None) -> tuple[float | None, str]:
     """A candidate's points, and why it has none that count."""
     if level is None:
         made = one["score"]["headline"][measure]
@@ -47,7 +45,9 @@ def figure_of(one: Mapping[str, Any], measure: str, level: str | None) -> tuple[
 
 
 def _answer(labels: Sequence[str], candidates: Sequence[Json], pairs: Pairs, measure: str, level: str | None) -> Json:
-    found = [figure_of(one, measure, level) for one in candidates]
+    found = [_figure(one, measure, level) for one in candidates]
+    if measure == "per_watt":
+        found = _of_one_kind(candidates, found)
     there = [at for at, (value, _) in enumerate(found) if value is not None]
     answer: Json = {
         "measure": measure, "level": level, "tiers": [], "reason": None,
@@ -59,14 +59,30 @@ def _answer(labels: Sequence[str], candidates: Sequence[Json], pairs: Pairs, mea
         return answer | {"reason": alone if len(candidates) < 2 else which}
     own = {at: made for at, made in pairs.items() if set(at) <= set(there)}
     heads = {at: {"headline": head} for at, made in own.items()
-             if "error" not in made and (head := headline_at(made, level)) is not None}  # fmt: skip
+             if "error" not in made and (head := _headline(made, level)) is not None}  # fmt: skip
     if not comparable(len(there), heads, measure):
         return answer | {"reason": _obstacle(labels, own, measure, level)}
     ordered = tiers([value for value, _ in found], heads, measure)
     return answer | {"tiers": [[labels[at] for at in tier] for tier in ordered]}
 
 
-def headline_at(made: Mapping[str, Any], level: str | None) -> Json | None:
+def _of_one_kind(candidates: Sequence[Json], found: list[tuple[float | None, str]]) -> list[tuple[float | None, str]]:
+    """The figures whose watts are of the scope and kind that most have; where no kind has most, of none."""
+    kinds = [_kind(one) if value is not None else None for one, (value, _) in zip(candidates, found, strict=True)]
+    counts = Counter(kind for kind in kinds if kind is not None).most_common(2)
+    if len(counts) < 2:
+        return found
+    most = counts[0][0] if counts[0][1] > counts[1][1] else None
+    told = [f"R4: watts of {', '.join(kind)}" if kind else "" for kind in kinds]
+    return [(None, text) if kind is not None and kind != most else one
+            for one, kind, text in zip(found, kinds, told, strict=True)]  # fmt: skip
+
+
+def _kind(one: Json) -> tuple[str, str]:
+    return str(one["power"]["scope"]), str(one["power"]["provenance"])
+
+
+def _headline(made: Mapping[str, Any], level: str | None) -> Json | None:
     """The claims of a comparison on the whole, without a cap or under one; None where it has none."""
     if level is None:
         return made["headline"]  # type: ignore[no-any-return]
@@ -77,7 +93,7 @@ def _obstacle(labels: Sequence[str], pairs: Pairs, measure: str, level: str | No
     """Why there are no tiers, with the first pair that has none."""
     text = "not every pair of candidates could be compared"
     for (a, b), made in pairs.items():
-        head = headline_at(made, level) if "error" not in made else None
+        head = _headline(made, level) if "error" not in made else None
         claim = head and head[measure]
         if claim and claim["verdict"] == "not compared":
             return f"{text}: {labels[a]} and {labels[b]}: {claim['ratio']['reason']}"

@@ -17,11 +17,11 @@ from cpubench.analysis.reference import Reference
 from cpubench.power.verdict import MEAN_SHARE, MEAN_W
 from cpubench.results.names import row_key
 from cpubench.results.records import Block, Run
+from cpubench.results.states import CLAIMED
 from cpubench.results.windows import Level
 
 Json = dict[str, Any]
 COUNTERS = {"thermal": ("core_throttles", "package_throttles"), "power_limit": ("power_limits",)}
-CLAIMED = ("verified", "verified(external)", "as_found")  # states that support a claim of efficiency
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from statistics import fmean, median
 
 from cpubench.analysis.pooling import Json, over, over_runs, rows_over
-from cpubench.analysis.power import CLAIMED
 from cpubench.analysis.quantity import null
 from cpubench.results.parse import shown
+from cpubench.results.states import CLAIMED
 
 ABSENT = "no such level in it"
 SUMS = ("passes", "over_cap_passes", "changed_passes", "flagged", "windows")

@@ -1,7 +1,8 @@
-"""Figures whose data no run holds yet, and those of large hosts: from made-up data of the documented shape."""
+"""Figures of watts, tasks and large hosts, from made-up data of the documented shape."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ pytest.importorskip("matplotlib", reason="the extra `report` is not installed")
 from cpubench.report.html.figures.draw import Drawing, drawn
 from cpubench.report.html.figures.matrix import matrix
 from cpubench.report.html.figures.phases import phases
-from cpubench.report.html.figures.power import front, pareto, power_curve
+from cpubench.report.html.figures.power import front, kinds, pareto, power_curve
 
 
 def q(value: float | None) -> dict[str, Any]:
@@ -20,14 +21,15 @@ def q(value: float | None) -> dict[str, Any]:
     return {"value": value, "low": None, "high": None, "passes": 16, "reason": None, **ends}
 
 
-def capped(label: str, scale: float, source: str = "rapl", valid: bool = True) -> dict[str, Any]:
+def capped(label: str, scale: float, scope: str = "package", state: str = "verified") -> dict[str, Any]:
     levels = [
-        {"cap": cap, "cap_w": watts, "watts": q(watts), "per_core": q(scale * watts**0.5 * 60),
-         "per_watt": q(scale * 60 / watts**0.5), "valid": valid or cap == "as-is"}
+        {"level": cap, "watts": q(watts), "per_core": q(scale * watts**0.5 * 60),
+         "per_watt": q(scale * 60 / watts**0.5), "state": state if cap == "150W" else "verified"}
         for cap, watts in (("150W", 148.0), ("250W", 247.0), ("as-is", 310.0))
     ]  # fmt: skip
-    power = {"source": source, "scope": "package", "idle_w": q(90.0), "levels": levels}
-    return {"label": label, "title": f"host {label}", "power": power, "tasks": None}
+    power = {"meter": "m", "scope": scope, "provenance": "measured", "levels": levels,
+             "idle": {"before_watts": 88.0, "after_watts": 92.0, "reason": None}}  # fmt: skip
+    return {"label": label, "title": f"host {label}", "power": power, "tasks": []}
 
 
 def texts(figure: Drawing) -> str:
@@ -41,28 +43,48 @@ def test_the_front_holds_what_no_other_beats_in_both() -> None:
 
 def test_pareto_and_power_curve_show_every_level_and_idle() -> None:
     two = [capped("A", 1.0), capped("B", 1.1)]
-    made = pareto(two)
+    (kind,) = kinds(two)
+    made = pareto(two, kind)
     assert made.finding.startswith("3 of 6 settings")
     assert [row[:2] for row in made.rows[:3]] == [["A", "150W"], ["A", "250W"], ["A", "as-is"]]
     assert "as-is" in texts(made)
-    curve = power_curve(two)
+    curve = power_curve(two, kind)
     assert ["A", "idle", "90", "0"] in curve.rows
     assert len(curve.rows) == 8
 
 
-def test_a_cap_that_did_not_hold_is_left_out_and_sources_are_not_mixed() -> None:
-    assert [row[1] for row in pareto([capped("A", 1.0, valid=False)]).rows] == ["as-is"]
-    mixed = pareto([capped("A", 1.0), capped("B", 1.0, source="wall")])
-    assert (mixed.svg, mixed.reason[:3]) == ("", "R4:")
-    none = pareto([{"label": "A", "title": "x", "power": None, "tasks": None}])
-    assert (none.svg, "meter" in none.reason) == ("", True)
+def test_a_cap_that_did_not_hold_is_left_out_and_scopes_are_not_mixed() -> None:
+    package, wall = ("package", "measured"), ("wall", "measured")
+    loose = pareto([capped("A", 1.0, state="over_cap")], package)
+    assert [row[1] for row in loose.rows] == ["250W", "as-is"]
+    assert loose.finding.endswith("1 level is left out: its cap was not shown to hold and bind.")
+    mixed = [capped("A", 1.0), capped("B", 1.0, scope="wall"), {**capped("C", 1.0), "power": None}]
+    assert kinds(mixed) == [package, wall]
+    assert {row[0] for row in pareto(mixed, package).rows} == {"A"}
+    assert {row[0] for row in power_curve(mixed, wall).rows} == {"B"}
+    assert "not beaten" in texts(pareto(mixed, wall))
 
 
 def test_phases_are_stacked_and_what_is_missing_is_not_zero() -> None:
-    task = {"task": "fix-a-bug", "phases": {"read": {"wall_s": q(2.0)}, "test": {"wall_s": q(None)}}}
-    made = phases([{"label": "A", "title": "x", "tasks": [task], "power": None}])
-    assert made.rows == [["A fix-a-bug", "read", "2"]]
-    assert phases([{"label": "A", "title": "x", "tasks": None, "power": None}]).svg == ""
+    def of(task: str) -> dict[str, Any]:
+        return {"task": task, "phases": {"read": {"wall_s": q(2.0)}, "test": {"wall_s": q(None)}}}
+
+    tasks = [of("T0"), of("T1[a]"), of("T2[b]"), of("T4[agents=2]")]
+    one = {"label": "A", "title": "x", "tasks": [{"tasks": []}, {"tasks": tasks}], "power": None}
+    assert phases([one]).rows == [["A  T1[a]", "read", "2"]]
+    assert phases([one], "T2").rows == [["A  T2[b]", "read", "2"]]
+    assert phases([{"label": "A", "title": "x", "tasks": [], "power": None}]).svg == ""
+
+
+def test_more_phases_than_colours_are_told_apart() -> None:
+    parts = {f"phase{at}": {"wall_s": q(1.0 + at)} for at in range(20)}
+    one = {"label": "A", "title": "x", "power": None, "tasks": [{"tasks": [{"task": "T1", "phases": parts}]}]}
+    made = phases([one])
+    assert len(made.rows) == 20
+    assert all(f"phase{at}" in texts(made) for at in range(20))
+    fills = re.findall(r'style="fill: (url\(#[^)]*\)); fill-opacity[^"]*"|style="fill: (url\(#[^)]*\))', made.svg)
+    hatches = {one or other for one, other in fills}
+    assert len(hatches) >= 8
 
 
 def test_a_matrix_of_a_large_host_is_small_and_keeps_its_range() -> None:

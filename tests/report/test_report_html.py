@@ -98,8 +98,8 @@ def rules(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 def test_candidates_are_in_tiers_by_what_was_shown_and_never_ranked(document: dict[str, Any]) -> None:
     assert [one["label"] for one in document["candidates"]] == ["A", "B", "C", "D"]
-    assert document["tiers"]["per_core"]["tiers"][-1] == ["B"]
-    assert {"A", "C"} <= set(document["tiers"]["per_core"]["tiers"][0])
+    assert document["answers"][0]["tiers"][-1] == ["B"]
+    assert {"A", "C"} <= set(document["answers"][0]["tiers"][0])
     assert len(document["candidates"][0]["runs"]) == 3
     assert document["candidates"][0]["score"]["headline"]["per_core"]["passes"] == 48
 
@@ -209,7 +209,10 @@ def test_one_host_alone_is_told_against_the_reference(folder: Path) -> None:
     text = Seen(pages.page_of(document).html).text
     assert re.search(r"A is 0\.8[0-9]+ times the reference \(95 % CI 0\.8", text)
     assert document["pairs"] == []
-    assert document["tiers"]["per_core"] == {"tiers": [], "reason": "one candidate alone: nothing to order"}
+    assert (document["answers"][0]["tiers"], document["answers"][0]["reason"]) == (
+        [],
+        "one candidate alone: nothing to order",
+    )
 
 
 def test_a_missing_scored_row_blanks_its_composites_by_name(tmp_path: Path) -> None:
@@ -231,7 +234,7 @@ def test_runs_that_did_other_work_are_refused(tmp_path: Path) -> None:
     cores = candidate(tmp_path / "c", 3, divisor=Divisor(kind="physical_core", n=2))
     document = report_document([a, cores], reference=reference)
     assert document["status"] == "NOT COMPARABLE"
-    assert document["tiers"]["per_core"]["reason"] == "not every pair of candidates could be compared"
+    assert document["answers"][0]["reason"] == "not every pair of candidates could be compared"
     text = Seen(pages.page_of(document).html).text
     assert "A and B are not compared: R3, " in text
     assert "does more work than" not in text

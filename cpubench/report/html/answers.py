@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cpubench.analysis.answers import headline_at
 from cpubench.report.html.words import MISSING, basis, ratio
 from cpubench.report.terminal import REASONS
 
 Json = Mapping[str, Any]
 NAMES = {"per_core": "per core", "speed": "speed of one copy", "per_watt": "per watt"}
+NONE = "not concluded"
 MOST = 3  # cap levels on page one; all are in the section on power
 
 
@@ -30,7 +30,12 @@ def more_levels(doc: Json) -> str:
     levels = {one["level"] for one in doc["answers"] if one["level"] is not None}
     asked = {one["level"] for one in _asked(doc) if one["level"] is not None}
     rest = len(levels - asked)
-    return f"{rest} more cap levels are in the section on power." if rest else ""
+    return f"{rest} more cap level{'s are' if rest > 1 else ' is'} in the section on power." if rest else ""
+
+
+def only(doc: Json) -> str:
+    """What is said once above the answers instead of in each."""
+    return "" if any(pair["scope"] == "runs" for pair in doc["pairs"] if pair["headline"]) else ", these runs only"
 
 
 def _row(doc: Json, one: Json) -> list[str]:
@@ -38,7 +43,11 @@ def _row(doc: Json, one: Json) -> list[str]:
     question = f"{NAMES[one['measure']]}{where}"
     out = _left_out(one["left_out"])
     if one["reason"]:
-        return [question, "not concluded", MISSING, "; ".join(filter(None, (one["reason"], out)))]
+        alike = {reason for _, reason in one["left_out"]}
+        if len(one["left_out"]) == len(doc["candidates"]) and len(alike) == 1:
+            (reason,) = alike
+            return [question, NONE, MISSING, f"no candidate has a figure: {REASONS.get(reason, reason)}"]
+        return [question, NONE, MISSING, "; ".join(filter(None, (one["reason"], out)))]
     tiers = one["tiers"]
     ordered: list[str] = [label for tier in tiers for label in tier]
     first, others = ordered[0], ordered[1:]
@@ -47,7 +56,8 @@ def _row(doc: Json, one: Json) -> list[str]:
     value, low, high = (made[end] for end in (("value", "low", "high") if not turned else ("value", "high", "low")))
     if turned:
         value, low, high = (one and 1 / one for one in (value, low, high))
-    told = f"{first} / {others[0]} {ratio(value)} (95 % CI {ratio(low)} .. {ratio(high)}; {basis(pair, claim)})"
+    sure = basis(pair, claim).removesuffix(only(doc))
+    told = f"{first} / {others[0]} {ratio(value)} ({ratio(low)} .. {ratio(high)}), {sure}"
     words = "; ".join(f"{at}: {', '.join(labels)}" for at, labels in enumerate(tiers, 1))
     return [question, _first(doc["pairs"], one), words, "; ".join(filter(None, (told, claim["reason"], out)))]
 
@@ -55,18 +65,17 @@ def _row(doc: Json, one: Json) -> list[str]:
 def _first(pairs: Sequence[Json], one: Json) -> str:
     """Who does most, or between whom that is open."""
     first, *others = one["tiers"][0]
-    if not others:
-        return str(first)
     alike = all(_claim(pairs, first, other, one)[1]["verdict"] == "equivalent" for other in others)
-    return f"{'equal' if alike else 'not told apart'}: {', '.join(one['tiers'][0])}"
+    if others and alike:
+        return f"{', '.join(one['tiers'][0])} equal"
+    return " or ".join(one["tiers"][0])
 
 
 def _claim(pairs: Sequence[Json], first: str, other: str, one: Json) -> tuple[Json, Json, bool]:
     """The pair of two candidates, its claim, and whether its ratio is that of the other over the first."""
     pair = next(pair for pair in pairs if {pair["a"], pair["b"]} == {first, other})
-    head = headline_at(pair, one["level"])
-    assert head is not None  # as there are tiers
-    return pair, head[one["measure"]], pair["a"] == first
+    heads = {None: pair["headline"]} | {under["level"]: under["headline"] for under in pair["levels"]}
+    return pair, heads[one["level"]][one["measure"]], pair["a"] == first
 
 
 def _left_out(found: Sequence[Sequence[str]]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cpubench.analysis.reference import BASE_CAP
 from cpubench.report.html.blocks import Block, Section, Table, Text
 from cpubench.report.html.figures.power import NO_METER, kinds, pareto, power_curve
 from cpubench.report.html.words import MISSING, NAMES, claim_cells, interval, ratio, why
 from cpubench.report.terminal import amount, points, spread
+from cpubench.results.states import BASE_CAP
 
 Json = Mapping[str, Any]
 NOTE = (
@@ -31,7 +31,10 @@ def power(doc: Json) -> Section:
         ending = f"-{number + 1}" if number else ""
         blocks.append(pareto(doc["candidates"], kind, f"pareto{ending}"))
         blocks.append(power_curve(doc["candidates"], kind, f"power-curve{ending}"))
-    blocks += [table for table in (_pairs(doc), _families(every)) if table.rows]
+    blocks += [table for table in (_pairs(doc),) if table.rows]
+    if absent := [*_absent(every), *_not_compared(doc)]:
+        blocks.append(Text(absent, bullets=True))
+    blocks += [table for table in (_families(every),) if table.rows]
     return Section("power", "Power", [*blocks, *(_tests(one) for one in every if _has_tests(one))])
 
 
@@ -75,31 +78,36 @@ def _ratios(every: Sequence[Json]) -> Table:
     for one in every:
         for row in one["power"]["levels"]:
             told, clock = row["ratio"], row["frequency"]
-            mhz = MISSING if clock is None else f"{clock['median_mhz']:.0f}"
-            ends = MISSING if clock is None else f"{clock['p5_mhz']:.0f} .. {clock['p95_mhz']:.0f}"
+            mhz = MISSING
+            if clock is not None:
+                mhz = f"{clock['median_mhz']:.0f} ({clock['p5_mhz']:.0f} .. {clock['p95_mhz']:.0f})"
             grown = [MISSING if count is None else str(count) for count in row["throttles"].values()]
-            rows.append([one["label"], row["level"], _times(told["per_core"]), _times(told["per_watt"]), mhz, ends,
+            rows.append([one["label"], row["level"], _times(told["per_core"]), _times(told["per_watt"]), mhz,
                          *grown, f"{row['flagged']} of {row['passes']}"])  # fmt: skip
-    heads = ["candidate", "level", ">x points per core", ">x points per W", ">MHz", "5 .. 95 %", ">by heat",
-             ">by power", ">disturbed"]  # fmt: skip
-    return Table("level-ratios", "Cap levels: times the level without a cap, sustained clock, and how often throttled",
-                 heads, rows)  # fmt: skip
+    heads = ["candidate", "level", ">x per core", ">x per W", ">MHz (5 .. 95 %)", ">heat", ">limit",
+             ">disturbed"]  # fmt: skip
+    caption = (
+        "Cap levels: times the level without a cap, sustained clock, and how often heat or a power limit throttled"
+    )
+    return Table("level-ratios", caption, heads, rows)
 
 
 def _times(made: Json) -> str:
-    return MISSING if made["value"] is None else f"{ratio(made['value'])} ({interval(made, 1)})"
+    """ "0.800 ±0.3 %"."""
+    return MISSING if made["value"] is None else f"{ratio(made['value'])}{spread(made)}".replace("+-", "±")
 
 
 def _states(every: Sequence[Json]) -> Table:
     rows = []
     for one in every:
         for row in one["power"]["levels"]:
-            said = [row["text"] or "no cap"]
+            if row["level"] == BASE_CAP:
+                continue
+            said = [row["text"]]
             if row["over_cap_passes"]:
                 said.append(f"in {row['over_cap_passes']} of {row['passes']} passes it drew more than its cap")
             if row["changed_passes"]:
                 said.append(f"something else wrote to a limit in {row['changed_passes']} passes, which are left out")
-            said += [why(row[key]) for key in ("per_core", "per_watt") if row[key]["value"] is None]
             rows.append([one["label"], row["level"], row["state"], "; ".join(dict.fromkeys(said))])
     return Table("level-states", "Whether each cap held", ["candidate", "level", "state", "what was seen"], rows)
 
@@ -121,9 +129,39 @@ def _pairs(doc: Json) -> Table:
     for pair in doc["pairs"]:
         for one in pair["levels"]:
             for measure, claim in one["headline"].items():
-                rows.append([f"{pair['b']} / {pair['a']}", one["level"], NAMES[measure], *claim_cells(claim)])
-    heads = ["pair", "level", "measure", ">ratio", "95 % CI", "for all claims", "verdict", ">passes"]
+                if claim["ratio"]["value"] is not None:
+                    rows.append([f"{pair['b']} / {pair['a']}", one["level"], NAMES[measure], *claim_cells(claim)])
+    heads = ["pair", "level", "measure", ">ratio", ">95 % CI", ">for all claims", "verdict", ">passes"]
     return Table("level-pairs", "Pairs under a cap: ratio of rates, or of rates per watt", heads, rows)
+
+
+def _absent(every: Sequence[Json]) -> list[str]:
+    """Why levels have no figure, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for one in every:
+        for row in one["power"]["levels"]:
+            for measure in ("per_core", "per_watt"):
+                if row[measure]["value"] is None:
+                    reasons.setdefault(f"no points {NAMES[measure]}: {why(row[measure])}", []).append(
+                        f"{one['label']} {row['level']}"
+                    )
+    return [f"{', '.join(who)}: {reason}." for reason, who in reasons.items()]
+
+
+def _not_compared(doc: Json) -> list[str]:
+    """Why pairs are not compared under a cap, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for pair in doc["pairs"]:
+        name = f"{pair['b']} / {pair['a']}"
+        for one in pair["levels"]:
+            for measure, claim in one["headline"].items():
+                if claim["ratio"]["value"] is None:
+                    text = f"not compared {NAMES[measure]}: {why(claim['ratio'])}"
+                    reasons.setdefault(text, []).append(f"{name} {one['level']}")
+        if pair["headline"] is not None:
+            for one in (one for one in pair["refused"] if one["code"] == "cap"):
+                reasons.setdefault(f"not compared under {one['text']}", []).append(name)
+    return [f"{', '.join(who)}: {reason}." for reason, who in reasons.items()]
 
 
 def _families(every: Sequence[Json]) -> Table:
@@ -136,8 +174,7 @@ def _families(every: Sequence[Json]) -> Table:
                     continue
                 rows.append([one["label"], family, row["level"], _width(made["per_core"]), _width(made["per_watt"]),
                              _times(made["ratio"]["per_core"]), _times(made["ratio"]["per_watt"])])  # fmt: skip
-    heads = ["candidate", "family", "level", ">points per core", ">points per W", ">x points per core",
-             ">x points per W"]  # fmt: skip
+    heads = ["candidate", "family", "level", ">points per core", ">points per W", ">x per core", ">x per W"]
     return Table("level-families", f"{len(rows)} families at cap levels", heads, rows, folded=True)
 
 

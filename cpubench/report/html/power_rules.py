@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cpubench.analysis.answers import HELD
-from cpubench.analysis.power_over_runs import mixed_watts
 from cpubench.report.html.words import why
+from cpubench.results.states import HELD
 
 Json = Mapping[str, Any]
 Found = tuple[str, str, str, tuple[str, ...]]  # rule, kind, text, who
@@ -21,8 +20,8 @@ def power_rules(doc: Json) -> Iterator[Found]:
         both = [by_label[pair[side]]["power"] for side in "ab"]
         if pair["headline"] is not None and all(one is not None and one["meter"] for one in both):
             yield from _of_pair(pair, both)
-    if doc["fleet"] and (mixed := mixed_watts([one["power"] for one in every])):
-        yield "R4", "refused", mixed.removeprefix("R4: "), ()
+    if doc["fleet"] and doc["mixed_watts"]:
+        yield "R4", "refused", doc["mixed_watts"].removeprefix("R4: "), ()
     for one in every:
         made = one["score"]["headline"]["per_watt"]
         if made["value"] is None and not str(made["reason"]).startswith("R4"):

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cpubench.analysis.answers import CAPPED, figure_of
-from cpubench.report.html.answers import answer_rows, more_levels
+from cpubench.report.html.answers import answer_rows, more_levels, only
 from cpubench.report.html.power import efficient
 from cpubench.report.html.refusals import NEVER
 from cpubench.report.html.words import counted, interval, ratio, sentence, why
 from cpubench.report.terminal import points
+from cpubench.results.states import HELD
 
 Json = Mapping[str, Any]
-SENTENCES, MOST = 6, 8
+SENTENCES, MOST, FEW = 6, 8, 3
 # Rules on pairs, in one line each: eight candidates have 28 pairs, and the first page is one page.
 BRIEF = {
     "R1": {"refused": "no winner per core, the interval of the ratio does not decide it, between"},
@@ -44,6 +44,7 @@ class Summary:
     scale: str
     cards: list[Card]
     answers: list[list[str]]
+    only: str
     said: list[str]
     open: list[str]
     never: list[str]
@@ -55,10 +56,10 @@ def summary(doc: Json) -> Summary:
     measured = doc["candidates"][0]["score"]["covers"]
     scale = (
         f"1000 points are what the reference {reference['name']} does: a scale, no rival. Weights of the scenario "
-        f"{scenario['name']}; the measured families cover {100 * measured:.0f} % of it."
+        f"{scenario['name']}; the measured families cover {100 * measured:.0f} % of it. Ranges are 95 % intervals."
     )
     cards = [] if doc["fleet"] else [_card(doc, one) for one in doc["candidates"]]
-    return Summary(doc["status"], scale, cards, answer_rows(doc) if len(cards) > 1 else [], _said(doc),
+    return Summary(doc["status"], scale, cards, answer_rows(doc) if len(cards) > 1 else [], only(doc), _said(doc),
                    _open(doc), list(NEVER))  # fmt: skip
 
 
@@ -70,18 +71,19 @@ def _card(doc: Json, one: Json) -> Card:
         if made["value"] is None:
             figures.append((words, "-", why(made)))
         else:
-            ends = f"95 % CI {interval(made)}" if made["low"] is not None else why(made)
+            ends = interval(made) if made["low"] is not None else why(made)
             figures.append((words, points(made["value"]), f"{ends}, {counted(made, len(one['runs']))}"))
     under = [one for one in (one["power"] or {"levels": []})["levels"] if one["level"] == doc["under"]]
     for row in under:
-        for measure in CAPPED:
-            value, reason = figure_of(one, measure, row["level"])
-            ends = f"95 % CI {interval(row[measure])}, {row['passes']} passes" if value is not None else reason
-            figures.append((f"{CARD[measure]} under {row['level']}", points(value), ends))
+        for measure in ("per_core", "per_watt"):
+            made, held = row[measure], row["state"] in HELD
+            ends = f"{interval(made)}, {row['passes']} passes" if made["value"] is not None else why(made)
+            figures.append((f"{CARD[measure]} under {row['level']}", points(made["value"] if held else None),
+                            ends if held else f"R7: {row['state']}"))  # fmt: skip
     tiers = _tiers(doc)
     place = next((at for at, labels in enumerate(tiers, 1) if one["label"] in labels), None)
     host = f"{one['facts']['CPU'] or 'unknown CPU'}, {divisor['n']:g} x {divisor['kind']}"
-    tier = f"tier {place} of {len(tiers)}" if place else ""
+    tier = f"tier {place} of {len(tiers)} per core" if place and len(doc["answers"]) <= FEW else ""
     return Card(one["label"], one["title"], host, tier, figures, one["score"]["publishable"])
 
 
@@ -106,12 +108,14 @@ def _said(doc: Json) -> list[str]:
     first = tiers[0][0] if tiers else doc["candidates"][0]["label"]
     pairs = sorted(doc["pairs"], key=lambda pair: first not in (pair["a"], pair["b"]))
     said = [sentence(pair, "per_core") for pair in pairs]
-    if len(pairs) < 4:
+    if len(doc["answers"]) > FEW:  # the table above them is long, and the first page is one page
+        said = said[:FEW]
+    elif len(pairs) < 4:
         said += [sentence(pair, "speed") for pair in pairs if pair["headline"] is not None]
     best = [f"{one['label']} {level}{'' if one['power']['most_efficient']['separable'] else ' (not shown to be more)'}"
             for one in doc["candidates"]
             if one["power"] and (level := one["power"]["most_efficient"]["level"]) is not None]  # fmt: skip
-    more = ["All other pairs are in the table of pairs."] if len(pairs) > SENTENCES else []
+    more = ["All other pairs are in the table of pairs."] if len(pairs) > len(said[:SENTENCES]) else []
     more += [f"Most points per watt, of the levels of each: {', '.join(best)}."] if best else []
     return said[:SENTENCES] + more + ([text] if (text := more_levels(doc)) else [])
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cpubench.analysis.power import CLAIMED
 from cpubench.report.html.figures.draw import Drawing, axes_of, drawn, label, look
 from cpubench.report.html.words import interval
 from cpubench.report.terminal import points
+from cpubench.results.states import CLAIMED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -53,7 +53,8 @@ def _there(level: Json) -> bool:
 
 
 def _out(count: int) -> str:
-    return f" {count} levels are left out: their caps were not shown to hold and bind." if count else ""
+    which = "1 level is left out: its cap was" if count == 1 else f"{count} levels are left out: their caps were"
+    return f" {which} not shown to hold and bind." if count else ""
 
 
 def front(spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -101,7 +102,7 @@ def pareto(candidates: Sequence[Json], kind: Kind, name: str = "pareto") -> Draw
                 axes.annotate(label(level["level"], 12), (level["per_core"]["value"], level["per_watt"]["value"]),
                               xytext=(6, 5), textcoords="offset points")  # fmt: skip
         if len(edge) > 1:
-            axes.step([x for x, _ in edge], [y for _, y in edge], where="pre", color="#000000", linewidth=1.1,
+            axes.step([x for x, _ in edge], [y for _, y in edge], where="post", color="#000000", linewidth=1.1,
                       linestyle=":", label="not beaten")  # fmt: skip
         axes.margins(0.12)
         axes.set_xlabel("points per core in windows")
@@ -122,7 +123,8 @@ def power_curve(candidates: Sequence[Json], kind: Kind, name: str = "power-curve
     watts = [level["watts"]["value"] for own in levels.values() for level in own]
     idle = {at: idle_w(candidates[at]["power"]) for at in levels}
     known = [value for value in idle.values() if value is not None]
-    rest = f"; at rest {min(known):.4g} to {max(known):.4g} W" if known else "; power at rest is not known"
+    least, most = (f"{end(known, default=0):.4g}" for end in (min, max))
+    rest = f"; at rest {least}{'' if least == most else f' to {most}'} W" if known else "; power at rest is not known"
     finding = f"{len(watts)} settings between {min(watts):.4g} and {max(watts):.4g} W{rest}.{_out(out)}"
     rows = [[candidates[at]["label"], label(level["level"]), f"{level['watts']['value']:.4g}",
              points(level["per_core"]["value"])] for at, own in levels.items() for level in own]  # fmt: skip
