@@ -105,10 +105,11 @@ def check(strict: bool, json_: bool) -> int:
 @click.option("--reference", type=FOLDER, help="Another reference file.")
 @click.option("--task-reference", type=FOLDER, help="Another reference file of tasks.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where a result is not publishable.")
+@click.option("--markdown", is_flag=True, help="Print Markdown.")
 @as_json
 def score(
     runs: Sequence[Path], scenario: str | None, weights: Path | None, reference: Path | None,
-    task_reference: Path | None, strict: bool, json_: bool,
+    task_reference: Path | None, strict: bool, markdown: bool, json_: bool,
 ) -> int:  # fmt: skip
     """Compute the scores of finished runs anew, from their raw numbers.
 
@@ -116,8 +117,11 @@ def score(
     """
     from cpubench.scored import publishable, scored, tell, weighing
 
+    if json_ and markdown:
+        raise UsageError("usage", "stdout holds one document: --json or --markdown", "--markdown")
+
     document = scored(runs, weighing(scenario, weights), reference, task_reference)
-    tell(document, runs, json_)
+    tell(document, runs, json_, markdown)
     return 3 if strict and not publishable(document) else 0
 
 

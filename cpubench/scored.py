@@ -74,10 +74,14 @@ def scored(
     return whole
 
 
-def tell(document: Json, paths: Sequence[Path], json_: bool) -> None:
+def tell(document: Json, paths: Sequence[Path], json_: bool, markdown: bool = False) -> None:
     """Nothing; prints the document in one form."""
     if json_:
         print(as_text(document))
+    elif markdown:
+        from cpubench.report.score_markdown import score_as_markdown
+
+        print(score_as_markdown(document, [str(run or tasks) for run, tasks in paired(paths)]), end="")
     elif "runs" in document:
         from cpubench.report.ranking import show_scores
 

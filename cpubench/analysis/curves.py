@@ -43,7 +43,7 @@ def curves_of(run: Run) -> Curves | None:
         return None
     cores, states = divisors(run.plan), {level.name: level.state for level in power.levels}
     found = {}
-    for cap, windows in levels_of(run).items():
+    for cap, windows in levels_of(run, rows=False).items():
         rates = {key: log(values) for key, values in windows.ops_per_s.items()}
         found[cap] = Curve(
             states.get(cap, "unknown"), {key: logs - np.log(cores[key]) for key, logs in rates.items() if key in cores},

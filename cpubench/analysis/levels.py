@@ -62,9 +62,9 @@ def idle_of(run: Run) -> Idle:
     return Idle(found[0], found[1], "; ".join(reasons) or None)
 
 
-def levels_of(run: Run) -> dict[str, Windows]:
-    """The windows of each cap level of a run."""
-    return {cap: windows_of(run.plan, blocks_at(run, cap)) for cap in run.plan.caps}
+def levels_of(run: Run, rows: bool = True) -> dict[str, Windows]:
+    """The windows of each cap level of a run; without ``rows`` no watts of single rows."""
+    return {cap: windows_of(run.plan, blocks_at(run, cap), rows) for cap in run.plan.caps}
 
 
 def scored(

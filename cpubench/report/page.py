@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-NARROWEST, WIDEST = 80, 110  # columns: below, numbers would lose digits; above, a row is hard to follow to its end
+NARROWEST, WIDEST = 80, 120  # columns: below, numbers would lose digits; above, a row is hard to follow to its end
 
 
 def console_of(out: IO[str]) -> Console:
@@ -20,8 +21,10 @@ def console_of(out: IO[str]) -> Console:
 
     terminal = out.isatty()
     console = Console(
-        file=out, force_terminal=terminal, force_jupyter=False, highlight=False, markup=False, emoji=False
-    )
+        file=out, force_terminal=terminal, force_jupyter=False, highlight=False, markup=False, emoji=False,
+        # rich by itself leaves bold and dim in; who sets it wants plain text (no-color.org: any value but none).
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+    )  # fmt: skip
     console.width = max(NARROWEST, min(console.width, WIDEST)) if terminal else NARROWEST
     return console
 

@@ -68,7 +68,7 @@ def _show_one(doc: Json, console: Console) -> None:
     _rows(doc["variants"], doc["badges"], console)
     if doc["notes"]:
         console.print(line(console, "\nNotes", "bold"))
-        pairs(console, _notes(doc["notes"]))
+        pairs(console, notes_of(doc["notes"]))
 
 
 def floor_line(doc: Json) -> str:
@@ -79,7 +79,7 @@ def floor_line(doc: Json) -> str:
     return f"A/A floor {doc['floor_percent']:.2g} %: one kernel under two labels{rest}"
 
 
-def _notes(notes: Sequence[Json]) -> list[tuple[str, str]]:
+def notes_of(notes: Sequence[Json]) -> list[tuple[str, str]]:
     """Code and sentence of each note; notes that say the same of several places are one."""
     places: dict[tuple[str, str], list[str]] = {}
     for note in notes:

@@ -15,26 +15,34 @@ Json = Mapping[str, Any]
 
 def show_power(doc: Json, console: Console) -> None:
     """Nothing; writes what the figures per watt are of, and a row for each cap level."""
-    from cpubench.report.terminal import points, spread
-
     power = doc["power"]
     if power is None:
         return
     console.print(line(console, "\nWatts and cap levels", "bold"))
-    console.print(line(console, _meter(power)))
-    table = table_of(console, "level", "state", ">watts", ">points/W", ">+-", ">x rate", ">x points/W", ">MHz")
-    for row in power["levels"]:
-        watts, figure, ratios = row["watts"]["value"], row["per_watt"], row["ratio"]
-        mhz = "-" if row["frequency"] is None else f"{row['frequency']['mean_mhz']:.0f}"
-        cells = (
-            row["level"], row["state"], "-" if watts is None else f"{watts:.1f}", points(figure["value"]),
-            spread(figure).strip().removeprefix("+-") or "-", _ratio(ratios["per_core"]), _ratio(ratios["per_watt"]),
-            mhz,
-        )  # fmt: skip
+    console.print(line(console, meter_line(power)))
+    heads, rows = level_cells(power)
+    table = table_of(console, *heads)
+    for cells in rows:
         table.add_row(*(line(console, cell) for cell in cells))
     console.print(table)
     _families(power, console)
-    pairs(console, _told(power))
+    pairs(console, said_of(power))
+
+
+def level_cells(power: Json) -> tuple[list[str], list[list[str]]]:
+    """Heads, those of numbers with a leading ">", and a line for each cap level."""
+    from cpubench.report.terminal import points, spread
+
+    made = []
+    for row in power["levels"]:
+        watts, figure, ratios = row["watts"]["value"], row["per_watt"], row["ratio"]
+        mhz = "-" if row["frequency"] is None else f"{row['frequency']['mean_mhz']:.0f}"
+        made.append([
+            row["level"], row["state"], "-" if watts is None else f"{watts:.1f}", points(figure["value"]),
+            spread(figure).strip().removeprefix("+-") or "-", _ratio(ratios["per_core"]), _ratio(ratios["per_watt"]),
+            mhz,
+        ])  # fmt: skip
+    return ["level", "state", ">watts", ">points/W", ">+-", ">x rate", ">x points/W", ">MHz"], made
 
 
 def _families(power: Json, console: Console) -> None:
@@ -56,7 +64,7 @@ def _families(power: Json, console: Console) -> None:
         console.print(table)
 
 
-def _meter(power: Json) -> str:
+def meter_line(power: Json) -> str:
     """ "powercap:package: watts of package, measured; 61.2 W at rest before, 61.0 W after"."""
     if power["meter"] is None:
         return f"no meter: {power['problem'] or 'none was asked for'}"
@@ -71,7 +79,7 @@ def _ratio(made: Json) -> str:
     return "-" if made["value"] is None else f"{made['value']:.3f}"
 
 
-def _told(power: Json) -> list[tuple[str, str]]:
+def said_of(power: Json) -> list[tuple[str, str]]:
     """What stands below the table: figures above idle, the best level, throttling, and why a level has no figure."""
     from cpubench.report.terminal import REASONS, points, spread
 

@@ -24,7 +24,7 @@ WALL = {"scope": "wall", "provenance": "external", "meter": "redfish"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A; B, slower by a tenth on 0.8 times the watts; C, as A, whose 150 W do not hold; D, whose watts are the wall's."""
+    """A; B, a tenth slower on 0.8 times the watts; C, as A, whose 150 W do not hold; D, whose watts are the wall's."""
     root = tmp_path_factory.mktemp("power")
     reference_of(root, watt_variants())
     capped(root / "a", 1)
