@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cpubench.analysis.tiers import comparable, tiers
+from cpubench.results.parse import shown
 from cpubench.results.states import BASE_CAP, HELD
 
 Json = dict[str, Any]
@@ -73,7 +74,7 @@ def _of_one_kind(candidates: Sequence[Json], found: list[tuple[float | None, str
     if len(counts) < 2:
         return found
     most = counts[0][0] if counts[0][1] > counts[1][1] else None
-    told = [f"R4: watts of {', '.join(kind)}" if kind else "" for kind in kinds]
+    told = [f"R4: watts of {', '.join(shown(word, 24) for word in kind)}" if kind else "" for kind in kinds]
     return [(None, text) if kind is not None and kind != most else one
             for one, kind, text in zip(found, kinds, told, strict=True)]  # fmt: skip
 

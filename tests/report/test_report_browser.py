@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_reports import EVIL, candidate, reference_of, shown_variants
+from made_reports import EVIL, EVIL_NAME, capped, reference_of, tasks_of, watt_variants
 
 from cpubench.vendor import make_report
 
@@ -32,10 +32,25 @@ SECONDS = 30
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three candidates with watts, caps and tasks, of whom one drew more than a cap, and one full of hostile text."""
     root = tmp_path_factory.mktemp("browser")
-    runs = [candidate(root / f"run{at}", at + 1, 1 + at / 10, variants=shown_variants(), noise=0.01) for at in range(3)]
-    runs.append(candidate(root / "evil", 9, host={"hostname": EVIL, "cpu_model": EVIL, "virtual": True}))
-    make_report(runs, root / "report.html", reference=reference_of(root))
+    runs = [capped(root / f"run{at}", at + 1, 1 + at / 10, states={"150W": "over_cap"} if at == 2 else {})
+            for at in range(3)]  # fmt: skip
+    for at, run in enumerate(runs, 1):
+        tasks_of(run, f"host{at}", 1 + at / 10)
+    evil = {"hostname": EVIL, "cpu_model": EVIL, "virtual": True}
+    power = {"scope": EVIL_NAME[:60], "meter": EVIL_NAME[:60], "problem": EVIL, "cap_scope": "package"}
+    runs.append(
+        capped(
+            root / "evil",
+            9,
+            host=evil,
+            power=power,
+            caps={"as-is": (1, 1), "200W": (1.3, 0.6), EVIL_NAME[:40]: (1.2, 0.7)},
+        )
+    )
+    tasks_of(runs[-1], "host9", fields={"notes": [EVIL], "missing": {EVIL: EVIL}})
+    make_report(runs, root / "report.html", reference=reference_of(root, watt_variants()))
     return root / "report.html"
 
 
@@ -74,7 +89,10 @@ def test_headings_tables_and_figures_are_reachable(browser: Any, report: Path) -
     levels = [int(name[1]) for name in page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map(e => e.tagName)")]
     assert all(after - before <= 1 for before, after in pairwise(levels))
     assert page.get_by_role("img", name="Per core, relative to the reference").count() == 1
-    assert page.get_by_role("table", name="Pairs").count() == 1
+    assert page.get_by_role("table", name="Pairs: ratio of rates, and its word").count() == 1
+    assert page.get_by_role("table", name="Which candidate does most").count() == 1
+    assert page.get_by_role("img", name="Per core against per watt (watts of package").count() == 1
+    assert page.get_by_role("img", name="Where the time of a task goes, T1").count() == 1
     for link in page.locator("nav a").all():
         assert page.locator(link.get_attribute("href")).count() == 1
     # Text of figures is text: it can be searched.
@@ -112,6 +130,8 @@ def test_in_print_everything_is_there_and_the_summary_is_one_page(browser: Any, 
     assert all(f"{at} / {len(sheets)}" in sheet for at, sheet in enumerate(sheets, 1))
     assert all("cpubench report " in sheet for sheet in sheets)
     whole = " ".join(done.stdout.split())
+    assert "Cap levels: work, watts, and work per watt" in whole
+    assert "tests at cap levels, time and energy of one operation" in whole
     assert "Points of the passes, as numbers" in whole  # what is folded on the screen
     assert "shown tests" in whole
     # No heading is torn from what it heads: none is the last line of a page.
@@ -119,6 +139,31 @@ def test_in_print_everything_is_there_and_the_summary_is_one_page(browser: Any, 
     for sheet in sheets:
         lines = [line.strip() for line in sheet.splitlines() if line.strip() and " / " not in line]
         assert lines[-1] not in titles
+
+
+def test_a_buyer_finds_the_answers_on_the_first_printed_page(browser: Any, report: Path) -> None:
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 688, "height": 1000})  # an A4 page inside its margins, in CSS pixels
+    cells = page.locator("#summary .answers tbody tr").all_inner_texts()
+    assert [text.split("\t")[0].strip() for text in cells][:5] == [
+        "per core", "speed of one copy", "per watt", "per core under 200W", "per watt under 200W"
+    ]  # fmt: skip
+    assert page.evaluate(
+        "document.querySelector('.answers').scrollWidth <= document.querySelector('.answers').clientWidth"
+    )
+    page.close()
+
+
+def test_a_grey_print_tells_candidates_and_phases_apart(report: Path) -> None:
+    """Lines have dashes of their own and bars hatches of their own: no two are told apart by colour alone."""
+    figures = report.with_suffix(".data") / "figures"
+    for name, least in (("power-curve", 2), ("drift", 3)):
+        dashes = re.findall(r"stroke-dasharray: ([\d., ]+)", (figures / f"{name}.svg").read_text())
+        assert len(set(dashes)) >= least
+    for name, least in (("bars", 3), ("phases-T1", 7)):
+        assert len(set(re.findall(r"fill: url\(#([^)]+)\)", (figures / f"{name}.svg").read_text()))) >= least
 
 
 def page_titles(report: Path) -> set[str]:

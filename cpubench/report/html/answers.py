@@ -7,10 +7,12 @@ from typing import Any
 
 from cpubench.report.html.words import MISSING, basis, ratio
 from cpubench.report.terminal import REASONS
+from cpubench.results.parse import shown
 
 Json = Mapping[str, Any]
 NAMES = {"per_core": "per core", "speed": "speed of one copy", "per_watt": "per watt"}
 NONE = "not concluded"
+LONGEST = 24  # characters of the name of a level on page one
 MOST = 3  # cap levels on page one; all are in the section on power
 
 
@@ -20,16 +22,24 @@ def answer_rows(doc: Json) -> list[list[str]]:
 
 
 def _asked(doc: Json) -> list[Json]:
-    levels = list(dict.fromkeys(one["level"] for one in doc["answers"] if one["level"] is not None))
+    levels = [level for level in _levels(doc["answers"]) if _candidates(doc, level) > 1]
     chosen = [doc["under"]] if doc["under"] is not None else levels[:MOST]
     return [one for one in doc["answers"] if one["level"] is None or one["level"] in chosen]
 
 
+def _levels(found: Sequence[Json]) -> list[str]:
+    return list(dict.fromkeys(one["level"] for one in found if one["level"] is not None))
+
+
+def _candidates(doc: Json, level: str) -> int:
+    """How many were measured under a level: one alone is no question of who does most."""
+    return sum(any(row["level"] == level for row in (one["power"] or {"levels": []})["levels"])
+               for one in doc["candidates"])  # fmt: skip
+
+
 def more_levels(doc: Json) -> str:
     """What page one does not answer for, where it leaves levels out."""
-    levels = {one["level"] for one in doc["answers"] if one["level"] is not None}
-    asked = {one["level"] for one in _asked(doc) if one["level"] is not None}
-    rest = len(levels - asked)
+    rest = len(_levels(doc["answers"])) - len(_levels(_asked(doc)))
     return f"{rest} more cap level{'s are' if rest > 1 else ' is'} in the section on power." if rest else ""
 
 
@@ -39,7 +49,7 @@ def only(doc: Json) -> str:
 
 
 def _row(doc: Json, one: Json) -> list[str]:
-    where = "" if one["level"] is None else f" under {one['level']}"
+    where = "" if one["level"] is None else f" under {shown(one['level'], LONGEST)}"
     question = f"{NAMES[one['measure']]}{where}"
     out = _left_out(one["left_out"])
     if one["reason"]:

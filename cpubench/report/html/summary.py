@@ -11,10 +11,12 @@ from cpubench.report.html.power import efficient
 from cpubench.report.html.refusals import NEVER
 from cpubench.report.html.words import counted, interval, ratio, sentence, why
 from cpubench.report.terminal import points
+from cpubench.results.parse import shown
 from cpubench.results.states import HELD
 
 Json = Mapping[str, Any]
 SENTENCES, MOST, FEW = 6, 8, 3
+LONGEST = 40  # characters of a name on a card
 # Rules on pairs, in one line each: eight candidates have 28 pairs, and the first page is one page.
 BRIEF = {
     "R1": {"refused": "no winner per core, the interval of the ratio does not decide it, between"},
@@ -82,9 +84,9 @@ def _card(doc: Json, one: Json) -> Card:
                             ends if held else f"R7: {row['state']}"))  # fmt: skip
     tiers = _tiers(doc)
     place = next((at for at, labels in enumerate(tiers, 1) if one["label"] in labels), None)
-    host = f"{one['facts']['CPU'] or 'unknown CPU'}, {divisor['n']:g} x {divisor['kind']}"
+    host = f"{shown(one['facts']['CPU'] or 'unknown CPU', LONGEST)}, {divisor['n']:g} x {divisor['kind']}"
     tier = f"tier {place} of {len(tiers)} per core" if place and len(doc["answers"]) <= FEW else ""
-    return Card(one["label"], one["title"], host, tier, figures, one["score"]["publishable"])
+    return Card(one["label"], shown(one["title"], LONGEST), host, tier, figures, one["score"]["publishable"])
 
 
 def _tiers(doc: Json) -> Sequence[Sequence[str]]:
@@ -109,15 +111,16 @@ def _said(doc: Json) -> list[str]:
     pairs = sorted(doc["pairs"], key=lambda pair: first not in (pair["a"], pair["b"]))
     said = [sentence(pair, "per_core") for pair in pairs]
     if len(doc["answers"]) > FEW:  # the table above them is long, and the first page is one page
-        said = said[:FEW]
+        said = said[: FEW - 1]
     elif len(pairs) < 4:
         said += [sentence(pair, "speed") for pair in pairs if pair["headline"] is not None]
     best = [f"{one['label']} {level}{'' if one['power']['most_efficient']['separable'] else ' (not shown to be more)'}"
             for one in doc["candidates"]
             if one["power"] and (level := one["power"]["most_efficient"]["level"]) is not None]  # fmt: skip
-    more = ["All other pairs are in the table of pairs."] if len(pairs) > len(said[:SENTENCES]) else []
-    more += [f"Most points per watt, of the levels of each: {', '.join(best)}."] if best else []
-    return said[:SENTENCES] + more + ([text] if (text := more_levels(doc)) else [])
+    more = [f"Most points per watt, of the levels of each: {', '.join(best)}."] if best else []
+    rest = ["All other pairs are in the table of pairs."] if len(pairs) > len(said[:SENTENCES]) else []
+    rest += [text] if (text := more_levels(doc)) else []
+    return said[:SENTENCES] + more + ([" ".join(rest)] if rest else [])
 
 
 def _watts(one: Json) -> list[str]:
