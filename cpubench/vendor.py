@@ -134,7 +134,8 @@ def _pairs(sides: Sequence[Sequence[Loaded]], scale: Json, weights: Scenario) ->
         except UsageError as fault:
             if fault.code not in APART:
                 raise
-            made[a, b] = {"error": str(fault)}
+            # Two sides without one common figure may well have done the same work: too little of it.
+            made[a, b] = {"error": str(fault), "rule": "R10" if fault.code == "nothing" else "R3"}
     return made
 
 
@@ -142,14 +143,21 @@ def _pair(labels: Sequence[str], at: tuple[int, int], made: Json) -> Json:
     """What the report keeps of a comparison: rows only of those with the first candidate, which tables stand beside."""
     named = {"a": labels[at[0]], "b": labels[at[1]]}
     if "error" in made:
-        return named | {"headline": None, "error": made["error"], "differences": [], "levels": [], "rows": None}
+        return named | {
+            "headline": None,
+            "error": made["error"],
+            "rule": made["rule"],
+            "differences": [],
+            "levels": [],
+            "rows": None,
+        }
     kept = ("headline", "subset", "families", "differences", "unalike", "scope", "pairing", "claims", "band_percent",
             "margin_percent", "floor_percent", "refused")  # fmt: skip
     runs = {side: len(facts["runs"]) for side, facts in made["sides"].items()}
     return (
         named
         | {key: made[key] for key in kept}
-        | {"runs": runs, "error": None, "rows": made["rows"] if at[0] == 0 else None}
+        | {"runs": runs, "error": None, "rule": None, "rows": made["rows"] if at[0] == 0 else None}
         | {"levels": [{"level": one["level"], "headline": one["headline"]} for one in made["levels"]]}
     )
 

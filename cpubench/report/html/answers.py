@@ -12,6 +12,7 @@ from cpubench.results.parse import shown
 Json = Mapping[str, Any]
 NAMES = {"per_core": "per core", "speed": "speed of one copy", "per_watt": "per watt"}
 NONE = "not concluded"
+FLOOR = 2.0  # per cent: an A/A floor above it decides more than the interval does
 LONGEST = 24  # characters of the name of a level on page one
 MOST = 3  # cap levels on page one; all are in the section on power
 
@@ -68,6 +69,9 @@ def _row(doc: Json, one: Json) -> list[str]:
         value, low, high = (one and 1 / one for one in (value, low, high))
     sure = basis(pair, claim).removesuffix(only(doc))
     told = f"{first} / {others[0]} {ratio(value)} ({ratio(low)} .. {ratio(high)}), {sure}"
+    floor = pair["floor_percent"]
+    if claim["verdict"] == "inconclusive" and floor is not None and floor > FLOOR:
+        told += f"; nothing within the A/A floor of {floor:.2g} % is told apart"
     words = "; ".join(f"{at}: {', '.join(labels)}" for at, labels in enumerate(tiers, 1))
     return [question, _first(doc["pairs"], one), words, "; ".join(filter(None, (told, claim["reason"], out)))]
 

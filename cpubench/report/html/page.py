@@ -89,7 +89,7 @@ def _html(doc: Json, sections: list[Section], paper: str) -> str:
     html: str = environment().get_template("report.html").render(
         doc=doc, summary=summary(doc), sections=sections, short=short, banner=banner, mark=MARKS[doc["status"]],
         css=style_sheet(), svg=Markup, paper=PAPERS[paper], thin={">n": "n x", "badges": "b x"},
-        raw=figures_csv(doc).splitlines(),
+        raw=figures_csv(doc, tests=not doc["fleet"]).splitlines(),
     )  # fmt: skip
     return html
 

@@ -60,7 +60,7 @@ def _of_pairs(pairs: Sequence[Json]) -> Iterator[Rule]:
     for pair in pairs:
         who = (pair["a"], pair["b"])
         if pair["headline"] is None:
-            yield _rule("R3", "refused", f"not compared: {pair['error']}", *who)
+            yield _rule(pair["rule"], "refused", f"not compared: {pair['error']}", *who)
             continue
         if pair["headline"]["per_core"]["verdict"] == "inconclusive":
             yield _rule("R1", "refused", "no winner per core: the interval of their ratio does not decide it", *who)

@@ -36,8 +36,8 @@ def as_csv(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return out.getvalue()
 
 
-def figures_csv(doc: Json) -> str:
-    """Every figure of every candidate with all its digits, one a line."""
+def figures_csv(doc: Json, tests: bool = True) -> str:
+    """Every figure of every candidate with all its digits, one a line; without ``tests`` none of single rows."""
     heads = ["candidate", "kind", "name", "copies", "measure", "value", "low", "high", "passes", "reason", "flags"]
     rows: list[list[object]] = []
 
@@ -51,7 +51,7 @@ def figures_csv(doc: Json) -> str:
         for family, measures in score["families"].items():
             for measure, made in measures.items():
                 add(one["label"], "family", family, "", measure, made=made)
-        _add_tests(add, one["label"], score["variants"], "test", "")
+        _add_tests(add, one["label"], score["variants"] if tests else [], "test", "")
         for row in one["power"]["levels"] if one["power"] is not None else ():
             level = row["level"]
             for measure in ("watts", "per_core", "per_watt", "per_watt_net"):
@@ -59,7 +59,7 @@ def figures_csv(doc: Json) -> str:
             for family, measures in row["families"].items():
                 for measure in ("per_core", "per_watt"):
                     add(one["label"], "family at level", f"{family} at {level}", "", measure, made=measures[measure])
-            _add_tests(add, one["label"], row["variants"], "test at level", f" at {level}")
+            _add_tests(add, one["label"], row["variants"] if tests else [], "test at level", f" at {level}")
         for row in (row for made in one["tasks"][-1:] for row in made["tasks"]):
             for measure in ("tasks_per_hour", "core_seconds_per_task"):
                 add(one["label"], "task", row["task"], row["agents"], measure, made=row[measure])

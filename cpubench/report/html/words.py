@@ -41,7 +41,7 @@ def sentence(pair: Json, measure: str) -> str:
     """What is claimed on two candidates: one of six sentences, each with its interval and number of passes."""
     a, b = pair["a"], pair["b"]
     if pair["headline"] is None:
-        return f"{a} and {b} are not compared: R3, {pair['error']}."
+        return f"{a} and {b} are not compared: {pair['rule']}, {pair['error']}."
     claim = pair["headline"][measure]
     made, word = claim["ratio"], claim["verdict"]
     if made["value"] is None:
