@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from made_reports import EVIL, EVIL_NAME, capped, reference_of, watt_variants
+from made_reports import EVIL, EVIL_NAME, capped, reference_of, tasks_of, watt_variants
 
 from cpubench.entry import main
 
@@ -65,6 +65,9 @@ def test_a_score_as_markdown_has_headline_families_levels_and_order(
     rows = [line.split(" | ") for line in one.splitlines() if line.startswith("| ")]
     assert {"| per core", "| per watt", "| lock", "| 150W"} <= {row[0] for row in rows}
     assert {len(row) for row in rows} == {4, 5, 8}
+    assert "task score: -" in one
+    tasks = told(folder, monkeypatch, "score", a, str(tasks_of(folder / "tasks", "host1")), "--markdown")
+    assert "**Task score**: scenario equal" in tasks
     two = told(folder, monkeypatch, "score", a, b, "--markdown")
     assert "**Order per core**" in two
     assert "run 1 ahead of run 2" in two
