@@ -9,12 +9,13 @@ from typing import Any
 from cpubench.analysis.cells import BASE_CAP, blocks_at
 from cpubench.analysis.noise import noise_of_blocks
 from cpubench.analysis.notes import faults_of
-from cpubench.analysis.power import CLAIMED, power_document, watched
+from cpubench.analysis.power import power_document, watched
 from cpubench.analysis.rates import block_rates
 from cpubench.analysis.reference import Reference
 from cpubench.analysis.scenarios import Scenario
 from cpubench.analysis.score import check_comparable, composed, parts_of
 from cpubench.results.records import Run
+from cpubench.results.states import CLAIMED
 
 Json = dict[str, Any]
 MEASURES = ("per_core", "speed", "per_watt")
