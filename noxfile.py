@@ -115,6 +115,13 @@ def interleaving(session: nox.Session) -> None:
     session.run("python", "tests/interleaving.py", *session.posargs)
 
 
+@nox.session
+def prediction(session: nox.Session) -> None:
+    """What kernels foretell of tasks when one thing is changed, on this machine; writes docs/prediction.md, 14 min."""
+    session.install("-q", ".", *group("tests"))
+    session.run("python", "tests/prediction.py", *session.posargs)
+
+
 @nox.session(python=PYTHONS)
 def pythons(session: nox.Session) -> None:
     """A clean install on each Python, run outside of the checkout: list, a short run, its score."""

@@ -11,6 +11,7 @@ import click
 
 from cpubench.cli import FOLDER, as_json, emit, native
 from cpubench.errors import UsageError
+from cpubench.explain import explain
 
 FORMATS = click.Choice(["chrome", "otel"])  # --help loads nothing for them
 with_trace = click.option("--trace", type=FOLDER, metavar="FILE", help="Write a trace of all steps.")
@@ -20,6 +21,9 @@ with_format = click.option("--trace-format", type=FORMATS, default="chrome", sho
 @click.group()
 def command() -> None:
     """Agent tasks: work made of real tools, where its time goes, and how many agents this host carries."""
+
+
+command.add_command(explain)
 
 
 @command.command()

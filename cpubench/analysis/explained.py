@@ -1,0 +1,142 @@
+"""The document of ``cpubench tasks explain``: each task by path, and changes between two hosts as foretold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+
+from cpubench.analysis.agreement import Point, agreement
+from cpubench.analysis.estimates import Estimate, of_runs, span, unpaired
+from cpubench.analysis.paths import COUNTED, RULES, one_ns, predicted, prices, seconds_of, summed, tallies
+from cpubench.analysis.quantity import quantity
+from cpubench.analysis.rates import run_rates
+from cpubench.analysis.reference import BASE_CAP
+from cpubench.analysis.task_spans import good
+from cpubench.analysis.task_spans import prices as start_prices
+from cpubench.errors import UsageError
+from cpubench.results.records import Run
+from cpubench.results.task_records import Repeat, TaskRow, TaskRun
+
+Json = dict[str, Any]
+Side = tuple[Run, TaskRun]
+
+
+def explained(side: Side, other: Side | None = None) -> Json:
+    """What the kernels of a run explain of the tasks; with another side also what they foretold of its tasks."""
+    run, tasks = side
+    _check_host(run, tasks)
+    price = prices(run_rates(run, BASE_CAP))
+    document: Json = {
+        "host": {name: tasks.host.get(name) for name in ("hostname", "cpu_model", "kernel")},
+        "prices": {path: _price(path, price) for path in RULES},
+        "tasks": [_task(tasks, row, price) for row in tasks.tasks if row.task != "T0"],
+        "notes": [f"no kernel prices {RULES[path].counted}: {', '.join(RULES[path].rows)} was not measured"
+                  for path in COUNTED if path not in price],
+        "against": None,
+    }  # fmt: skip
+    if other is not None:
+        _check_host(*other)
+        document["against"] = _against(side, other, price)
+    return document
+
+
+def _check_host(run: Run, tasks: TaskRun) -> None:
+    """UsageError where the two were measured on different hosts."""
+    ids = run.host.get("id"), tasks.host.get("id")
+    if None not in ids and ids[0] != ids[1]:
+        raise UsageError("host", "the kernels and the tasks were measured on two hosts; give runs of one host", "tasks")
+
+
+def _price(path: str, price: Mapping[str, Estimate]) -> Json:
+    rule = RULES[path]
+    found = None
+    if path in price:
+        value, low, high = span(price[path])
+        found = {"value": value, "low": low, "high": high}
+    return {"counted": rule.counted or None, "rows": list(rule.rows), "ns": found}
+
+
+def _task(tasks: TaskRun, row: TaskRow, price: Mapping[str, Estimate]) -> Json:
+    done = [one for one in row.repeats if good(one)]
+    if not done:
+        return {"task": row.name, "repeats": 0, "paths": None, "reason": row.skipped or "no repeat that counts"}
+    ns = one_ns(price)
+    tables = [summed(seconds_of(row, one, ns)) for one in done]
+    counts = {path: median(sum(t.counts[path] for t in tallies(row, one).values()) for one in done) for path in COUNTED}
+    system_s = mean(sum(t.sys_s for t in tallies(row, one).values()) for one in done)
+    total = sum(sum(table.values()) for table in tables)
+    asked_s = sum(counts[path] * ns[path] / 1e9 for path in ns)
+    return {
+        "task": row.name, "repeats": len(done), "reason": None,
+        "paths": {
+            path: {
+                "count": counts.get(path),
+                "s": quantity(np.log(values), reason="nothing was counted") if min(values) > 0 else None,
+                "share": sum(values) / total if total else None,
+            } for path, values in ((path, np.array([table[path] for table in tables])) for path in RULES)
+        },
+        "counted_from_agents": None in (fork for one in done for fork in one.spans.forks),
+        "asked_of_system": asked_s / system_s if system_s else None,
+        "starts": _starts(tasks, row, done[0], total / len(done)),
+    }  # fmt: skip
+
+
+def _starts(tasks: TaskRun, row: TaskRow, one: Repeat, total_s: float) -> Json | None:
+    """Of the time above, what as many empty interpreters and shells take (T0): it lies in several paths."""
+    price = start_prices(tasks)
+    if price is None:
+        return None
+    steps = [row.steps[step] for step, back in zip(one.spans.step, one.spans.background, strict=True) if not back]
+    pythons, shells = sum(step.pythons for step in steps), sum(step.shells for step in steps)
+    taken_s = pythons * sum(price["python"]) + shells * sum(price["shell"])
+    return {"pythons": pythons, "shells": shells, "s": taken_s, "share": taken_s / total_s if total_s else None}
+
+
+def walls(row: TaskRow, repeats: Sequence[Repeat], kind: str | None = None) -> Any:
+    """Log seconds of the steps of a repeat (of one kind, where asked for), the harness left out; an array."""
+    found = []
+    for one in repeats:
+        parts = [wall for wall, step, back in zip(one.spans.wall_ns, one.spans.step, one.spans.background, strict=True)
+                 if not back and kind in (None, row.steps[step].kind)]  # fmt: skip
+        found.append(sum(parts) / 1e9)
+    with np.errstate(divide="ignore"):
+        return np.log(np.array(found))
+
+
+def split(row: TaskRow, repeats: Sequence[Repeat], ns: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Mean seconds by kind and path over repeats."""
+    tables = [seconds_of(row, one, ns) for one in repeats]
+    return {kind: {path: mean(table[kind][path] for table in tables) for path in RULES}
+            for kind in tables[0] if all(kind in table for table in tables)}  # fmt: skip
+
+
+def _against(side: Side, other: Side, price: Mapping[str, Estimate]) -> Json:
+    """Each task that both sides did, its time on B by that on A: foretold by the kernels and measured."""
+    after = prices(run_rates(other[0], BASE_CAP))
+    theirs = {(row.name, row.version): row for row in other[1].tasks}
+    rows, points = [], []
+    for row in side[1].tasks:
+        match = theirs.get((row.name, row.version))
+        if row.task in ("T0", "T4") or match is None:
+            continue
+        ours, others = ([one for one in each.repeats if good(one)] for each in (row, match))
+        if not ours or not others:
+            rows.append({"task": row.name, "reason": "no repeat that counts on one of the sides"})
+            continue
+        told = predicted(summed(split(row, ours, one_ns(price))), price, after)
+        if told is None:
+            continue
+        logs = [walls(each, repeats) for each, repeats in ((row, ours), (match, others))]
+        seen = float(np.mean(logs[1]) - np.mean(logs[0]))
+        many = min(len(each) for each in logs) >= 2
+        rows.append({
+            "task": row.name, "reason": None, "predicted": dict(zip(("value", "low", "high"), span(told), strict=True)),
+            "measured": dict(zip(("value", "low", "high"), span(unpaired(*map(of_runs, logs))), strict=True)) if many
+                        else {"value": float(np.exp(seen)), "low": None, "high": None},
+        })  # fmt: skip
+        points.append(Point(row.name, row.name, float(told.log), seen))
+    unpriced = [path for path in RULES if RULES[path].rows and not (path in price and path in after)]
+    return {"rows": rows, "agreement": agreement(points), "unchanged": unpriced}
