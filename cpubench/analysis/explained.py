@@ -117,7 +117,8 @@ def _against(side: Side, other: Side, price: Mapping[str, Estimate]) -> Json:
     """Each task that both sides did, its time on B by that on A: foretold by the kernels and measured."""
     after = prices(run_rates(other[0], BASE_CAP))
     theirs = {(row.name, row.version): row for row in other[1].tasks}
-    rows, points = [], []
+    rows: list[Json] = []
+    points = []
     for row in side[1].tasks:
         match = theirs.get((row.name, row.version))
         if row.task in ("T0", "T4") or match is None:

@@ -146,13 +146,13 @@ def points(slope: float, noise: float = 0.0) -> list[Point]:
 
 
 def test_a_prediction_that_ranks_right_may_size_wrongly() -> None:
-    found = agreement(points(0.5))
+    found = agreement(points(0.7))
     assert found["rank"]["value"] == pytest.approx(1)
-    assert found["slope"] == pytest.approx({"value": 0.5, "low": 0.5, "high": 0.5})
+    assert found["slope"] == pytest.approx({"value": 0.7, "low": 0.7, "high": 0.7})
     assert found["error"] < found["unpredicted"]
-    twice = agreement(points(-0.5))
-    assert twice["rank"]["value"] == pytest.approx(-1)
-    assert twice["error"] > twice["unpredicted"]
+    turned = agreement(points(-0.5))
+    assert turned["rank"]["value"] == pytest.approx(-1)
+    assert turned["error"] > turned["unpredicted"]
 
 
 def test_noise_widens_the_intervals_and_the_same_points_give_the_same() -> None:
