@@ -121,7 +121,6 @@ def tasks(spec: Json, side: Side) -> None:
     for one in spec["tasks"]:
         folder = Path(tempfile.mkdtemp(dir=spec["folder"]))
         found[one["name"]] = agent.work(one, [], folder, 0)
-        folder.rmdir() if not any(folder.iterdir()) else None
     Path(spec["out"]).write_text(json.dumps(found))
 
 
@@ -198,11 +197,13 @@ def under(side: Side, what: str, made: Bench, **other: Any) -> Path:
     with group(side.quota) as where:
         spec = {"side": asdict(side), "group": where, "what": what, "out": str(out), "folder": str(folder),
                 "disk": str(made.disk), "tasks": list(made.specs.values()), **other}  # fmt: skip
+        told = out.with_name("spec.json")
+        told.write_text(json.dumps(spec))
         done = subprocess.run(
-            [sys.executable, __file__, "--child", json.dumps(spec)], text=True, capture_output=True, check=False
+            [sys.executable, __file__, "--child", str(told)], text=True, capture_output=True, check=False
         )
     if done.returncode:
-        raise SystemExit(f"{what}: {done.stderr.strip().splitlines()[-1:]}")
+        raise SystemExit(f"{what}: {(done.stderr.strip().splitlines() or ['no reason told'])[-1]}")
     return out
 
 
@@ -346,7 +347,7 @@ def summary(what: str, chosen: list[Point]) -> str:
 
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--child"]:
-        child(json.loads(arguments[1]))
+        child(json.loads(Path(arguments[1]).read_text()))
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("settings", nargs="*", metavar="SETTING", help=f"of {'; '.join(SETTINGS)}")
