@@ -13,6 +13,7 @@ import json
 import math
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,8 @@ from cpubench.tasks.catalogue import Task
 
 FILE = Path(__file__).parents[1] / "docs" / "prediction.md"
 MARK = "<!-- written by tests/prediction.py -->\n"
-PAIRS, PASSES, SHORT, SEED = 3, 8, 50, 1
+PASSES, SHORT, SEED = 8, 30, 1
+SECONDS = 115  # of a setting: as many pairs as fit, two at least, or its task intervals say nothing
 LEAST_S = 0.02  # a kind of step that takes less in a repeat is not told apart: its starts alone vary by more
 PR_SET_THP_DISABLE = 41
 TASKS = (Task("T1", ("verify-heavy", "light")), Task("T1", ("verify-heavy", "heavy")), Task("T2", ("process",)),
@@ -133,6 +135,10 @@ def shortened(steps: list[Any], channel: str) -> list[Any]:
 # -- the parent --------------------------------------------------------------------------------------------------------
 
 
+class NotMeasured(Exception):
+    """Why a setting could not be measured here."""
+
+
 @dataclass(frozen=True)
 class Bench:
     """What all settings share: the inputs of tasks, folders on tmpfs and on a disk."""
@@ -203,7 +209,7 @@ def under(side: Side, what: str, made: Bench, **other: Any) -> Path:
             [sys.executable, __file__, "--child", str(told)], text=True, capture_output=True, check=False
         )
     if done.returncode:
-        raise SystemExit(f"{what}: {(done.stderr.strip().splitlines() or ['no reason told'])[-1]}")
+        raise NotMeasured(f"{what}: {(done.stderr.strip().splitlines() or ['no reason told'])[-1]}")
     return out
 
 
@@ -219,21 +225,24 @@ def rates(side: Side, made: Bench, seed: int) -> Rates:
     return Rates(found.passes, {}, named, {})
 
 
-def measured(name: str, made: Bench, pairs: int) -> Json:
+def measured(name: str, made: Bench, seconds: float) -> Json:
     """A setting: the points of its tasks and of their kinds of steps, with the estimates behind them."""
+    began, took, pairs = time.monotonic(), 0.0, 0
     a, b = SETTINGS[name]
     rng = random.Random(f"{SEED} {name}")
     seeds = rng.randrange(2**32), rng.randrange(2**32)
     kernel_rates = rates(a, made, seeds[0]), rates(b, made, seeds[1])
     repeats: tuple[dict[str, list[Repeat]], dict[str, list[Repeat]]] = ({}, {})
-    for _ in range(pairs):
+    while pairs < 2 or time.monotonic() - began + took < seconds:
+        pair_began = time.monotonic()
         for at in rng.sample((0, 1), 2):
             found = json.loads(under((a, b)[at], "tasks", made).read_text())
             for task, one in found.items():
                 if one["failures"] or one["leftovers"]:
-                    raise SystemExit(f"{name}, {task}: {(one['failures'] + one['leftovers'])[0]}")
+                    raise NotMeasured(f"{task}: {(one['failures'] + one['leftovers'])[0]}")
                 del one["outputs"]
                 repeats[at].setdefault(task, []).append(msgspec.convert({"index": 0, **one}, Repeat))
+        pairs, took = pairs + 1, time.monotonic() - pair_began
     return {"name": name, "pairs": pairs, **points(name, kernel_rates, repeats, made.rows)}
 
 
@@ -251,10 +260,10 @@ def points(name: str, kernel_rates: tuple[Rates, Rates], repeats: tuple[dict[str
         weighed = by_weights(scenario.families, math.fsum(scenario.uncovered.values()), families)
         whole = predicted(summed(tables), price_a, price_b)
         assert whole is not None
-        seen = paired(walls(row, ours), walls(row, repeats[1][task])) if len(ours) > 1 else None
+        seen = paired(walls(row, ours), walls(row, repeats[1][task]))
         told["tasks"].append({
             "task": task, "predicted": triple(whole), "weights": weighed,
-            "measured": triple(seen) if seen else [mean_log(row, ours, repeats[1][task], None)] * 3,
+            "measured": triple(seen),
             "paths": summed(tables),
         })  # fmt: skip
         for kind, table in tables.items():
@@ -353,18 +362,23 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("settings", nargs="*", metavar="SETTING", help=f"of {'; '.join(SETTINGS)}")
     parser.add_argument("--keep", type=Path, help="JSON file that points are added to")
     parser.add_argument("--page", action="store_true", help="measure nothing: write the tables from what was kept")
-    parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of a setting; two pairs at least")
     asked = parser.parse_args(arguments)
     found: dict[str, Json] = json.loads(asked.keep.read_text()) if asked.keep and asked.keep.exists() else {}
     if not asked.page:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # groups, folders and children are given back
         from cpubench.measure.folder import host_lock
 
         with host_lock(), tempfile.TemporaryDirectory(dir="/dev/shm") as fast, tempfile.TemporaryDirectory() as disk:
             made = bench(Path(fast), Path(disk))
             for name in asked.settings or SETTINGS:
                 began = time.monotonic()
-                found[name] = measured(name, made, asked.pairs)
-                print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+                try:
+                    found[name] = measured(name, made, asked.seconds)
+                except (NotMeasured, OSError) as error:  # a group that may not be made, a tool that failed
+                    print(f"{name}: not measured: {error}", flush=True)
+                    continue
+                print(f"{name}: {found[name]['pairs']} pairs, {time.monotonic() - began:.0f} s", flush=True)
                 if asked.keep:
                     asked.keep.write_text(json.dumps(found))
     if not asked.keep or asked.page:
