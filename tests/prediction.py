@@ -252,7 +252,8 @@ def points(name: str, kernel_rates: tuple[Rates, Rates], repeats: tuple[dict[str
     price_a, price_b = map(prices, kernel_rates)
     families = {family: family_log(names, *kernel_rates) for family, names in FAMILIES.items()}
     scenarios = load_scenarios()
-    told: Json = {"tasks": [], "kinds": [], "families": families, "paths": path_changes(price_a, price_b)}
+    told: Json = {"tasks": [], "kinds": [], "families": families, "paths": path_changes(price_a, price_b),
+                  "ns": {key: float(np.nanmean(one)) for key, one in kernel_rates[0].ns_per_op.items()}}  # fmt: skip
     for task, ours in repeats[0].items():
         row = msgspec.convert(rows[task], TaskRow)
         tables = split(row, ours, one_ns(price_a))
