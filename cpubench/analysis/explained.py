@@ -114,14 +114,14 @@ def split(row: TaskRow, repeats: Sequence[Repeat], ns: Mapping[str, float]) -> d
 
 
 def _against(side: Side, other: Side, price: Mapping[str, Estimate]) -> Json:
-    """Each task that both sides did, its time on B by that on A: foretold by the kernels and measured."""
+    """Each task that both sides did as a whole, its time on B by that on A: foretold by the kernels and measured."""
     after = prices(run_rates(other[0], BASE_CAP))
     theirs = {(row.name, row.version): row for row in other[1].tasks}
     rows: list[Json] = []
     points = []
     for row in side[1].tasks:
         match = theirs.get((row.name, row.version))
-        if row.task in ("T0", "T4") or match is None:
+        if row.task == "T0" or match is None or any(one.window_ns for one in row.repeats):
             continue
         ours, others = ([one for one in each.repeats if good(one)] for each in (row, match))
         if not ours or not others:
