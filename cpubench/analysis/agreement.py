@@ -32,7 +32,7 @@ def agreement(points: Sequence[Point]) -> Json:
     groups, 95 % by percentiles; null where there are fewer than three groups. Null where nothing varies.
     """
     if len(points) < LEAST:
-        return {"points": len(points), "reason": f"{len(points)} points; {LEAST} are needed"}
+        return {"points": len(points), "reason": f"{LEAST} points are needed; there are {len(points)}"}
     both = np.array([(one.predicted, one.measured) for one in points])
     names = sorted({one.group for one in points})
     rows = [np.array([at for at, one in enumerate(points) if one.group == name]) for name in names]

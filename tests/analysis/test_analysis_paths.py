@@ -163,7 +163,7 @@ def test_noise_widens_the_intervals_and_the_same_points_give_the_same() -> None:
 
 
 def test_too_few_points_and_points_that_do_not_vary_have_no_rank() -> None:
-    assert agreement(points(1)[:3])["reason"] == "3 points; 4 are needed"
+    assert agreement(points(1)[:3])["reason"] == "4 points are needed; there are 3"
     flat = agreement([Point(str(n), str(n), 0.0, n / 10) for n in range(5)])
     assert (flat["rank"]["value"], flat["slope"]["value"], flat["rank"]["low"]) == (None, None, None)
     pair = agreement(points(1)[:1] * 2 + points(1)[1:2] * 2)

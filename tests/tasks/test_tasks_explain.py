@@ -61,7 +61,7 @@ def test_a_second_side_is_foretold_and_measured(tmp_path, capsys):
     (row,) = found["rows"]
     assert row["predicted"]["value"] == pytest.approx(1 + 0.7 * 0.5, abs=0.03)  # user code follows that kernel
     assert row["measured"]["value"] == pytest.approx(1.3, rel=0.01)
-    assert found["agreement"]["reason"] == "1 points; 4 are needed"
+    assert found["agreement"]["reason"] == "4 points are needed; there are 1"
     same = told(capsys, *ours, "--against", *ours)["against"]["rows"][0]
     assert (same["predicted"]["value"], same["measured"]["value"]) == pytest.approx((1, 1))
 
