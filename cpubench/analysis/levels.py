@@ -149,7 +149,8 @@ def ratio(one: Scored, base: Scored, measure: str, families: Sequence[str], weig
 
 
 def stopping_logs(plan: Plan, level: str, windows: Windows) -> dict[str, Array]:
-    """Logs per pass whose widths decide on the stop: rates of each family, and per watt where there is a meter."""
+    """Logs per pass whose widths decide on the stop: rates of each family, and per watt where there is a meter
+    that was read meanwhile."""
     families: dict[str, dict[str, Array]] = {}
     for variant in plan.variants:
         key = variant.key
@@ -159,7 +160,7 @@ def stopping_logs(plan: Plan, level: str, windows: Windows) -> dict[str, Array]:
     for family, rows in families.items():
         made[f"{level} {family}"] = family_logs(rows)
         metered = {name: logs for name, logs in rows.items() if row_key(name, "cores") in windows.metered}
-        if metered and family in windows.watts:
+        if metered and family in windows.watts and not (plan.powered and plan.powered.comes_later):
             made[f"{level} per_watt {family}"] = family_logs(metered) - log(windows.watts[family])
     for kind in (level, f"{level} per_watt"):
         own = [logs for name, logs in made.items() if name.rpartition(" ")[0] == kind]

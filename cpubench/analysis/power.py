@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import UnsetType
+from msgspec.structs import asdict
 
 from cpubench.analysis.cells import BASE_CAP, blocks_at
 from cpubench.analysis.composite import Array, log
@@ -67,9 +69,11 @@ def power_document(made: Watched | None) -> Json | None:
         return None
     known = {level.name: level for level in power.levels}
     levels = [_level(made, cap, known.get(cap)) for cap in made.run.plan.caps]
+    merged = None if isinstance(power.merged, UnsetType) else asdict(power.merged)
     return {
         "meter": power.meter or None, "problem": power.problem or None, "scope": power.scope or None,
         "provenance": power.provenance or None, "cap_scope": power.cap_scope or None, "shortened": power.shortened,
+        "merged": merged,
         "idle": {"before_watts": made.idle.before_w, "after_watts": made.idle.after_w, "reason": made.idle.reason},
         "levels": levels, "most_efficient": _most_efficient(made, levels), "efficiency": _efficiency(made),
     }  # fmt: skip

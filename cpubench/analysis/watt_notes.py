@@ -16,6 +16,7 @@ REMARKS = frozenset({"no_watts", "coarse", "idle_drift", "cap_state", "over_cap"
 TELLING = {
     "coarse": "the meter is renewed too seldom for windows of this length: their watts hold some of what came before",
     "short": "less than a second of energy: the edges of the counter's ticks are 0.2 % and more of it",
+    "to_merge": "watts are to be merged with the run (cpubench power merge)",
     "deduped_die": "dies that show one counter were counted once",
 }
 

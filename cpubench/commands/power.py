@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from cpubench.cli import as_json, emit
+from cpubench.cli import FOLDER, as_json, emit
 from cpubench.errors import UsageError
 
 under = click.option("--root", type=click.Path(path_type=Path, file_okay=False), default="/", hidden=True)
@@ -164,6 +164,35 @@ def gauge(root: Path) -> Any:
         return Gauge(*meter("auto", root))
     except UsageError:
         return None
+
+
+@command.command()
+@click.argument("run", metavar="RUN", type=FOLDER)
+@click.argument("csv", metavar="FILE.csv", type=FOLDER)
+@click.option("--time", "time_", default="", metavar="NAME", help="Column of the times.  [default: the first]")
+@click.option("--column", default="", metavar="NAME", help="Column of the watts or joules.  [default: the second]")
+@click.option("--unit", type=click.Choice(["W", "kW", "mW", "J", "kJ"]), help="[default: as the file says, else W]")
+@click.option("--scope", type=click.Choice(["wall", "board", "package", "soc", "module", "superchip"]), default="wall",
+              show_default=True, help="What the watts are of.")  # fmt: skip
+@click.option("--offset", type=float, metavar="S", help="Seconds to add to the times; 0: they are right.")
+@click.option("--partial", is_flag=True, help="Leave without watts what the file lacks.")
+@click.option("-o", "--output", type=FOLDER, help="Folder of the run with its watts.  [default: RUN-watts]")
+@click.option("--sign", type=FOLDER, metavar="KEY", help="Sign its run.json with this key of SSH.")
+@as_json
+def merge(
+    run: Path, csv: Path, time_: str, column: str, unit: str | None, scope: str, offset: float | None, partial: bool,
+    output: Path | None, sign: Path | None, json_: bool,
+) -> None:  # fmt: skip
+    """Give a run of `run --meter csv` its watts, in a folder of its own."""
+    from cpubench.merging import merge as merged
+    from cpubench.power.table import Asked
+    from cpubench.report.power import show_merged
+
+    document = merged(run, csv, Asked(time_, column, unit or "", scope, offset), output, partial, sign)
+    if json_:
+        emit(document)
+    else:
+        show_merged(document, sys.stdout)
 
 
 @command.command()

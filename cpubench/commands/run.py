@@ -23,7 +23,9 @@ from cpubench.errors import Unfinished, UsageError
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of all orders.  [default: drawn]")
 @click.option("--cap", "caps", multiple=True, metavar="LEVEL", help="Measure under this too: 250W, 70%, as-is.")
 @click.option("--cap-external", metavar="N", help="Watts of a cap that somebody else has set.")
-@click.option("--meter", metavar="NAME", help="Read watts: auto, powercap, redfish:URL, cmd:COMMAND, none, ..")
+@click.option(
+    "--meter", metavar="NAME", help="Read watts: auto, powercap, redfish:URL, cmd:COMMAND, none, ..; csv: later."
+)
 @click.option("--allow-estimated", is_flag=True, help="Take watts that a hypervisor estimates.")
 @click.option("--root", type=click.Path(path_type=Path, file_okay=False), default="/", hidden=True)
 @click.option("--times", hidden=True, help="Seconds that are not the profile's, for tests: settle=0.1,idle=0.5.")

@@ -10,6 +10,7 @@ from cpubench.analysis.cells import BASE_CAP
 from cpubench.errors import UsageError
 from cpubench.host.fact import ROOT
 from cpubench.measure.levels import EXTERNAL
+from cpubench.power.channel import LATER
 from cpubench.power.levels import Level, parse_level, parse_watts
 
 
@@ -57,6 +58,6 @@ def asked_of(
         raise UsageError("level", "as-is is under the external cap too: leave one of them out", "--cap")
     if external_w is not None and any(level.percent is not None for level in levels):
         raise UsageError("level", "per cent are of the power without any cap, which an external one hides", "--cap")
-    if meter == "none" and any(level.percent is not None for level in levels):
+    if meter in ("none", LATER) and any(level.percent is not None for level in levels):
         raise UsageError("level", "per cent need a meter of the cap's own scope: give watts instead", "--cap")
     return made

@@ -39,6 +39,11 @@ def host_lock() -> socket.socket:
     return lock
 
 
+def block_name(index: int, cap: str, again: bool = False) -> str:
+    """The name of the file of a block; of one that was measured ``again`` the first keeps its own."""
+    return f"block-{index:03d}-{cap}{'-again' if again else ''}.json"
+
+
 def gone(folder: Path) -> bool:
     """Whether a run folder with a plan is there no more: removed, renamed, or on a disk that was unmounted."""
     return not (folder / "plan.json").exists()

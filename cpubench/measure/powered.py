@@ -15,8 +15,8 @@ import msgspec
 from cpubench.errors import UsageError
 from cpubench.measure.asked import Asked
 from cpubench.measure.levels import EXTERNAL, times_of, with_power
-from cpubench.power import session
-from cpubench.power.channel import Log, dump
+from cpubench.power import clocks, session
+from cpubench.power.channel import LATER, Log, dump
 from cpubench.power.checked import check_levels, external, judged, unmeasured
 from cpubench.power.energy import energy
 from cpubench.power.gauge import Found, found, watched, watching
@@ -50,7 +50,7 @@ class Powered:
     @property
     def gauge(self) -> Gauge | None:
         """What judges the caps."""
-        if self.meter is None:
+        if self.meter is None or self.meter.name == LATER:
             return None
         watch = watching(self.meter.name, self.asked.root, self.asked.allow_estimated)
         return Gauge(self.meter.scope, watch)
@@ -97,6 +97,8 @@ def asked_again(plan: Plan, given: Asked) -> Asked:
 def _meter(asked: Asked) -> tuple[Found | None, str]:
     if asked.meter == "none":
         return None, "none: the run was told to read none"
+    if asked.meter == LATER:
+        return Found(LATER, "", ""), ""
     try:
         return found(asked.meter or "auto", asked.root, asked.allow_estimated), ""
     except UsageError as error:
@@ -154,7 +156,7 @@ def _shown(power: r.Power, state: Powered, idle_w: float | None) -> Iterator[r.L
     if asked.external_w is not None:
         claimed = {"state": State.EXTERNAL_CLAIM.value, "text": State.EXTERNAL_CLAIM.sentence,
                    "cap_watts": asked.external_w}  # fmt: skip
-        row = external(asked.external_w, state.gauge, times)[0] if state.meter else claimed
+        row = external(asked.external_w, state.gauge, times)[0] if state.gauge else claimed
         yield _level(asked.names[-1], row, None)
 
 
@@ -178,6 +180,8 @@ def at_rest(plan: Plan, state: Powered) -> Log | None:
     if state.open_ is not None:
         session.give_back(state.open_)
         state.at = None
+    if state.meter.name == LATER:
+        return clocks.at_rest(power.idle_ns / 1e9)
     return watched(state.meter.name, state.asked.root, power.idle_ns / 1e9, state.asked.allow_estimated)
 
 

@@ -140,6 +140,10 @@ def _warn(state: State, tell: Tell) -> None:
     power = state.plan.powered
     if power is not None and power.problem:
         tell(f"warning: no meter: {power.problem}", state)
+    if power is not None and power.comes_later:
+        tell(
+            "warning: watts are to be merged: write a CSV of Unix time and watts from now on until after the end", state
+        )
     if BASE_CAP not in state.plan.caps:
         tell("warning: without the level as-is there are no scores per core, and no ratios to an uncapped host", state)
 

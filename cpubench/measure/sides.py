@@ -17,6 +17,7 @@ from cpubench.analysis.flags import block_flags
 from cpubench.errors import UsageError
 from cpubench.measure import build
 from cpubench.measure.child import Installed
+from cpubench.measure.folder import block_name
 from cpubench.results.load import load_block
 from cpubench.results.parse import parse, read, shown
 from cpubench.results.records import Block, Plan
@@ -51,7 +52,7 @@ class Side:
     flagged: int = 0  # how many blocks were, of those that were measured first
 
     def block_file(self, index: int, again: bool = False) -> Path:
-        return self.folder / f"block-{index:03d}-{self.cap}{'-again' if again else ''}.json"
+        return self.folder / block_name(index, self.cap, again)
 
     def add(self, block: Block) -> bool:
         """Adds the block of the next pass; whether it is flagged."""

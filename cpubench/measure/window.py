@@ -16,7 +16,7 @@ from cpubench.host.fact import ROOT
 from cpubench.host.noise import frequencies
 from cpubench.measure import copies as pool
 from cpubench.power import registers
-from cpubench.power.channel import dump
+from cpubench.power.channel import LATER, dump
 from cpubench.power.published import public_log
 from cpubench.power.registers import Host
 
@@ -50,6 +50,11 @@ def meter(told: Json) -> Iterator[Any]:
     """The sampler of a block, which must be started before its copies; None where the run has no meter."""
     if not told.get("meter"):
         yield None
+        return
+    if told["meter"] == LATER:
+        from cpubench.power.clocks import Clocks
+
+        yield Clocks()
         return
     from cpubench.power.sampler import Sampler  # with all backends: late, a block starts in 30 ms
 

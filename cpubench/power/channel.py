@@ -16,9 +16,11 @@ WALL_MAX_W = 6000.0
 # Between readings inside a window. A process that wakes up on a loaded virtual machine takes 90 to 130 us of CPU, 50
 # of them the kernel's own: ten times a second were up to 0.13 % of a core.
 PERIOD_S = 0.2
+LATER = "csv"  # the name of the meter whose watts are merged after the run
 GAP_S = 5.0  # two samples of a watts series further apart than this say nothing of what lay between
 
 Provenance = Literal["measured", "modelled", "estimated", "external"]
+Ties = tuple[tuple[int, int], ...]  # moments on the clock of the samples and as Unix time, in ns
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Log:
     readings: tuple[Reading, ...]
     flags: frozenset[str] = frozenset()
     lost: str = ""  # why there are no (more) readings
+    clock: Ties = ()  # of a meter whose watts are merged afterwards
 
 
 def log_of(meter: Meter, readings: list[Reading]) -> Log:
@@ -83,12 +86,14 @@ def log_of(meter: Meter, readings: list[Reading]) -> Log:
 
 def dump(log: Log) -> dict[str, Any]:
     """The log as it may be written as JSON."""
-    return asdict(log) | {
+    made = asdict(log) | {
         "channels": [asdict(channel) for channel in log.channels],
         "sockets": None if log.sockets is None else sorted(log.sockets),
         "readings": [list(reading) for reading in log.readings],
         "flags": sorted(log.flags),
+        "clock": [list(tie) for tie in log.clock],
     }
+    return made if log.clock else {key: value for key, value in made.items() if key != "clock"}
 
 
 def load(document: dict[str, Any]) -> Log:
@@ -97,7 +102,7 @@ def load(document: dict[str, Any]) -> Log:
     return Log(
         document["meter"], document["scope"], tuple(Channel(**channel) for channel in document["channels"]),
         None if sockets is None else frozenset(sockets), tuple(Reading(*row) for row in document["readings"]),
-        frozenset(document["flags"]), document["lost"],
+        frozenset(document["flags"]), document["lost"], tuple((t, u) for t, u in document.get("clock", ())),
     )  # fmt: skip
 
 

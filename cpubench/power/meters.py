@@ -10,7 +10,7 @@ from cpubench.errors import UsageError
 from cpubench.host.fact import ROOT
 from cpubench.power import dcmi, hints, hsmp, hwmon, perf, powercap
 from cpubench.power.backend import Backend, Found, sockets_of
-from cpubench.power.channel import Meter
+from cpubench.power.channel import LATER, Meter
 from cpubench.power.command import CommandMeter
 from cpubench.power.overlap import TOTALS, pick, totals
 
@@ -41,6 +41,9 @@ def open_meter(name: str, root: Path = ROOT, allow_estimated: bool = False) -> M
         return CommandMeter(name, rest)
     if kind == "redfish":
         return open_redfish(name, rest)
+    if name == LATER:
+        text = "has no watts before `cpubench power merge`: only `cpubench run` takes it"
+        raise UsageError("meter", text, _option(name))
     if kind == "auto":
         return _first(root, allow_estimated)
     backend = next((one for one in BACKENDS if one.name == kind), None)

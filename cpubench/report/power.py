@@ -53,6 +53,15 @@ def show_watts(document: Json, out: IO[str]) -> None:
             console.print(line(console, f"{problem['code']}: {problem['path']}: {problem['hint']}"))
 
 
+def show_merged(document: Json, out: IO[str]) -> None:
+    """Nothing; writes how much of a run got its watts, and where it is."""
+    console = console_of(out)
+    there = document["windows"] - document["without_watts"]
+    text = f"{there} of {document['windows']} windows have watts of {document['scope']}, from {document['rows']} rows"
+    console.print(line(console, text + "".join(f"; {flag}" for flag in document["flags"])))
+    console.print(line(console, f"run folder: {document['run']}"))
+
+
 def _said(row: Json) -> str:
     count = len(row["channels"])
     channels = f"{count} channel{'' if count == 1 else 's'}"

@@ -72,7 +72,10 @@ def meter_line(power: Json) -> str:
     when = (("before_watts", "before"), ("after_watts", "after"))
     rest = [f"{idle[key]:.1f} W at rest {words}" for key, words in when if idle[key] is not None]
     told = f"; {', '.join(rest)}" if rest else ""
-    return f"{power['meter']}: watts of {power['scope']}, {power['provenance']}{told}"
+    if power["scope"] is None:
+        return f"{power['meter']}: watts are to be merged (cpubench power merge)"
+    table = f" (CSV {power['merged']['sha256'][:12]})" if power.get("merged") else ""
+    return f"{power['meter']}: watts of {power['scope']}, {power['provenance']}{table}{told}"
 
 
 def _ratio(made: Json) -> str:

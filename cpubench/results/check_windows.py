@@ -87,6 +87,8 @@ def check_log(log: PowerLog, place: str) -> None:
             raise UsageError("length", f"not {len(log.channels)} values", f"{place}.readings[{at}]")
         if any(t_ns > MOST_NS for t_ns in reading[0]):
             raise UsageError("times", "a time beyond any clock", f"{place}.readings[{at}]")
+    if not isinstance(log.clock, UnsetType) and any(t_ns > MOST_NS for tie in log.clock for t_ns in tie):
+        raise UsageError("times", "a time beyond any clock", f"{place}.clock")
 
 
 def check_limits(limits: Limits, place: str) -> None:

@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from cpubench.results.fields import Count, Name, Positive
+from cpubench.results.fields import Count, Name, Positive, Sha256
 from cpubench.results.names import row_key, row_name
 
 Watts = Annotated[float, Meta(ge=0)]
+CSV = "csv"  # the meter whose watts are merged afterwards (cpubench.power.clocks)
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -52,6 +53,7 @@ class PowerLog(Struct, frozen=True, kw_only=True):
     readings: list[tuple[list[Count], list[int | float | None], list[str]]]
     flags: list[Name]
     lost: str = ""
+    clock: list[tuple[Count, Count]] | UnsetType = UNSET  # moments on the clock of the samples and as Unix time
 
 
 class WindowCell(Struct, frozen=True, kw_only=True):
@@ -114,6 +116,16 @@ class Level(Struct, frozen=True, kw_only=True):
     flags: list[Name] = field(default_factory=list)
 
 
+class Merged(Struct, frozen=True, kw_only=True):
+    """The CSV that the watts of a run are from."""
+
+    sha256: Sha256
+    rows: Positive
+    unit: Name
+    offset_s: float | None  # that was added to its times; None: they were taken as they are
+    run_sha256: Sha256  # of the run without watts that was measured
+
+
 class Power(Struct, frozen=True, kw_only=True):
     """How a run measures watts and sets caps; in its plan."""
 
@@ -130,3 +142,9 @@ class Power(Struct, frozen=True, kw_only=True):
     shortened: bool = False  # these times are not the profile's own
     levels: list[Level] = field(default_factory=list)
     idle: PowerLog | UnsetType = UNSET  # before the first pass
+    merged: Merged | UnsetType = UNSET  # of the meter "csv": without it its watts are still to come
+
+    @property
+    def comes_later(self) -> bool:
+        """Whether the watts are merged after the run: while it ran they decided nothing."""
+        return self.meter == CSV

@@ -1,4 +1,4 @@
-"""External meters: commands that print watts or anything else, and CSV files that were written meanwhile."""
+"""External meters: commands that print watts, or anything else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from cpubench.errors import UsageError
 from cpubench.power.channel import now_ns
 from cpubench.power.command import CommandMeter, parse_line
 from cpubench.power.energy import energy
-from cpubench.power.merged import merged
 from cpubench.power.meters import open_meter
 from cpubench.power.probe import probe_one, watch
 
@@ -118,42 +117,3 @@ def test_one_named_meter_is_probed(tmp_path):
     document = probe_one("cmd:" + STEADY.format(99), tmp_path, 0.4)
     (row,) = document["meters"]
     assert (row["usable"], row["watts"], document["problems"]) == (True, pytest.approx(99), [])
-
-
-def test_a_csv_is_merged_on_the_clock_of_the_samples(tmp_path):
-    path = tmp_path / "pdu.csv"
-    rows = [f"{1700000000 + t},{300 + t}" for t in range(11)]
-    path.write_text("time,watts\n# outlet 7\n\n" + "\n".join(rows) + "\n")
-    log = merged(path, 1700000002 * 10**9, 50 * 10**9)
-    assert log.readings[0].at_ns == [48 * 10**9]
-    told = energy(log, 50 * 10**9, 54 * 10**9)
-    assert (told.joules, told.watts) == (pytest.approx(4 * 304), pytest.approx(304))
-    joules = tmp_path / "j.csv"
-    joules.write_text("\n".join(f"{1700000000 + t}, {250 * t}, J" for t in range(11)))
-    assert energy(merged(joules, 1700000000 * 10**9, 0)).watts == pytest.approx(250)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "holds no reading"),
-        ("time,watts\n", "holds no reading"),
-        ("1,2\n3,x\n", r"line 2.*'3 x' is not UNIX_TIME,WATTS"),
-        ("1,2\n3,4,J\n", "line 2"),
-        ("5,2\n4,2\n", r"line 2.*goes back"),
-        ('1,"\x1b[2J', r"'1 \\x1b\[2J' is not"),
-    ],
-)
-def test_a_csv_that_is_wrong_is_refused_with_its_line(tmp_path, text, said):
-    path = tmp_path / "pdu\x1b.csv"
-    path.write_text(text)
-    with pytest.raises(UsageError, match=said) as raised:
-        merged(path, 0, 0)
-    assert str(raised.value).isprintable()
-
-
-def test_no_file_and_no_text_are_refused(tmp_path):
-    (tmp_path / "b").write_bytes(b"1,2\n\xff\xfe\n")
-    for path in (tmp_path / "none", tmp_path, tmp_path / "b"):
-        with pytest.raises(UsageError, match=r"cannot be read|is no file"):
-            merged(path, 0, 0)

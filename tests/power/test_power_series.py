@@ -14,9 +14,10 @@ from cpubench.power import dcmi, hsmp, perf
 from cpubench.power.channel import Channel, Log, Meter, Reading, log_of
 from cpubench.power.command import CommandMeter
 from cpubench.power.energy import energy
-from cpubench.power.merged import merged
+from cpubench.power.merged import placed
 from cpubench.power.meters import open_meter
 from cpubench.power.redfish import RedfishMeter
+from cpubench.power.table import Asked, read_table
 
 LENGTH_S = 600
 TRUE_J = made.joules(LENGTH_S)
@@ -177,4 +178,5 @@ def test_a_command_and_a_csv(tmp_path, unit):
     meter.close()
     table = tmp_path / "lines.csv"
     table.write_text(path.read_text().replace(" ", ","))
-    exact(energy(merged(table, round(1.7e18), 0)))
+    ties = ((0, round(1.7e18)), (LENGTH_S * 10**9, round(1.7e18) + LENGTH_S * 10**9))
+    exact(energy(placed(read_table(table, Asked()), "wall", ties, (0, LENGTH_S * 10**9))))
