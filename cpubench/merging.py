@@ -129,12 +129,11 @@ def _ties(log: Json | None, name: str) -> Ties:
 
 def _lacking(table: Table, places: Sequence[_Place], logs: Sequence[Log], partial: bool) -> int:
     """How many windows get no watts; UsageError where one does, but for ``partial`` only where all do."""
-    why = {one.name: reason for one, log in zip(places, logs, strict=True) if (reason := _reason(one, log))}
-    windows = [one for one in places if not one.rest]
-    lacking = sum(one.name in why for one in windows)
-    if not why or (partial and lacking < len(windows)):
+    why = [(one, reason) for one, log in zip(places, logs, strict=True) if (reason := _reason(one, log))]
+    windows, lacking = sum(not one.rest for one in places), sum(not one.rest for one, _ in why)
+    if not why or (partial and lacking < windows):
         return lacking
-    first, reason = next(iter(why.items()))
+    first, reason = why[0]
     told = [one.unix for one in places if not was_set(one.ties)] or [(0, 0)]
     span = (min(begin for begin, _ in told), max(end for _, end in told))
     if reason.startswith("gap") and (table.unix_ns[0] > span[0] or table.unix_ns[-1] < span[1]):
@@ -142,8 +141,8 @@ def _lacking(table: Table, places: Sequence[_Place], logs: Sequence[Log], partia
                 f"{_utc(span[0])} to {_utc(span[1])}{zone_hint(table, span)}")  # fmt: skip
     else:
         unit = "; is --unit another?" if reason.partition(":")[0] in UNITS_TOLD else ""
-        said = f"no watts for {len(why)} of {len(places)} parts of the run; {first}: {reason}{unit}"
-    raise UsageError("meter_csv", said + ("" if partial or lacking == len(windows) else "; --partial takes the others"))
+        said = f"no watts for {len(why)} of {len(places)} parts of the run; {first.name}: {reason}{unit}"
+    raise UsageError("meter_csv", said + ("" if partial or lacking == windows else "; --partial takes the others"))
 
 
 def _reason(one: _Place, log: Log) -> str:

@@ -76,12 +76,9 @@ def meter_obstacle(sides: Sides) -> tuple[str, str] | None:
     if without:
         both = set(without) == {"A", "B"}
         return "no_meter", "no_meter" if both else f"{without[0]} was measured without a meter"
-    later = [
-        name for name, side in zip("AB", sides, strict=True) for one in side if one.curves and not one.curves.scope
-    ]
-    if later:
-        return "to_merge", f"watts of {' and '.join(dict.fromkeys(later))} are to be merged"
     every = [one.curves for one in runs if one.curves is not None]
+    if not all(one.scope for one in every):
+        return "to_merge", "watts are to be merged with a run"
     for code, values in (("scope", [c.scope for c in every]), ("provenance", [c.provenance for c in every])):
         if len(set(values)) > 1:
             named = " and ".join(dict.fromkeys(shown(value, 40) for value in values))

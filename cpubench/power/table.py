@@ -29,7 +29,7 @@ UNITS: dict[str, tuple[Literal["energy", "power"], float]] = {
 # The clock of a counter of whole joules may be slow: its readings are joined over a minute, watts over five seconds.
 GAP_S = {"power": 5.0, "energy": 60.0}
 SCOPES = ("wall", "board", "package", "soc", "module", "superchip")  # one series of watts cannot be a sum of scopes
-NAMED = re.compile(r"(?<![A-Za-z])(?:(kilo|milli)?(watt|joule)s?|(k|K|m)?(W|w|J))(?![A-Za-z])", re.ASCII)
+NAMED = re.compile(r"(?<![A-Za-z])(?:((?i:kilo|milli))?((?i:watt|joule))(?i:s)?|(k|m)?(W|w|J))(?![A-Za-z])", re.ASCII)
 UNIX = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,12}))?", re.ASCII)
 DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{1,9}))? ?"
                   r"(Z|[+-][0-9]{2}:?[0-9]{2})?", re.ASCII)  # fmt: skip
@@ -103,12 +103,12 @@ def _table(data: bytes, asked: Asked) -> Table:
         if columns.plain and width == 3:
             if row[2] not in UNITS or unit not in ("", row[2]):
                 _refuse(
-                    f"{shown(row[2], 20)!r} is not the unit {unit or ' or '.join(UNITS)}: is --column missing?", line
+                    f"'{shown(row[2], 20)}' is not the unit {unit or ' or '.join(UNITS)}: is --column missing?", line
                 )
             unit = row[2]
         at, value = _time(row[columns.time], asked.offset_s, line), row[columns.value]
         if not VALUE.fullmatch(value) or not math.isfinite(float(value)):
-            _refuse(f"{shown(value, 40)!r} is no number of watts or joules", line)
+            _refuse(f"'{shown(value, 40)}' is no number of watts or joules", line)
         if at <= before:
             _refuse("its time goes back" if at < before else "its time is that of the row before", line)
         if len(times) == MOST_ROWS:
@@ -150,31 +150,31 @@ def _columns(row: Sequence[str], asked: Asked, line: int) -> _Columns:
         _refuse(f"{len(row)} columns: say which by --time and --column", line)
     unit = asked.unit or unit_of(row[at[1]])
     if not unit and not (plain and len(row) == 3):
-        _refuse(f"the column {shown(row[at[1]], 40)!r} names no watts or joules: give --unit", line)
+        _refuse(f"the column '{shown(row[at[1]], 40)}' names no watts or joules: give --unit", line)
     return _Columns(at[0], at[1], unit, plain)
 
 
 def _at(row: Sequence[str], name: str, line: int) -> int:
     if row.count(name) != 1:
         known = shown(", ".join(row), 100)
-        _refuse(f"{'no' if name not in row else 'more than one'} column is named {shown(name, 40)!r}: {known}", line)
+        _refuse(f"{'no' if name not in row else 'more than one'} column is named '{shown(name, 40)}': {known}", line)
     return row.index(name)
 
 
 def _check_width(columns: _Columns, row: Sequence[str], width: int, line: int) -> None:
     if columns.plain and (len(row) != width or width not in (2, 3)):
-        _refuse(f"{shown(' '.join(row), 40)!r} is not TIME,WATTS{',UNIT' if width == 3 else ''}", line)
+        _refuse(f"'{shown(' '.join(row), 40)}' is not TIME,WATTS{',UNIT' if width == 3 else ''}", line)
     if len(row) <= max(columns.time, columns.value):
         _refuse(f"has {len(row)} columns", line)
 
 
 def unit_of(name: str) -> str:
     """The unit that the name of a column tells, such as "Power (kW)"; "" where it is none that can be taken."""
-    found = NAMED.search(name.replace("Watt", "watt").replace("Joule", "joule").replace("WATT", "watt"))
+    found = NAMED.search(name)
     if found is None or re.search(r"hour|[wW]h\b", name):
         return ""
-    prefix = {"kilo": "k", "milli": "m"}.get(found[1] or "", found[1] or found[3] or "").replace("K", "k")
-    unit = prefix + {"watt": "W", "joule": "J"}.get(found[2] or "", (found[4] or "").upper())
+    word, prefix = (found[2] or "").lower(), {"kilo": "k", "milli": "m"}.get((found[1] or "").lower(), found[3] or "")
+    unit = prefix + ({"watt": "W", "joule": "J"}[word] if word else found[4].upper())
     return unit if unit in UNITS else ""
 
 
@@ -184,7 +184,7 @@ def _time(text: str, offset_s: float | None, line: int) -> int:
     if found := UNIX.fullmatch(text):
         return _kept(int(found[1]) * S + int((found[2] or "0").ljust(9, "0")[:9]) + shift_ns, text, line)
     if not (found := DATE.fullmatch(text)):
-        _refuse(f"{shown(text, 40)!r} is no Unix time in seconds, and no date like 2026-01-02T03:04:05Z", line)
+        _refuse(f"'{shown(text, 40)}' is no Unix time in seconds, and no date like 2026-01-02T03:04:05Z", line)
     if found[4] is None and offset_s is None:
         _refuse("its time has no zone: give --offset, the seconds from it to UTC (-7200 for UTC+2)", line)
     zone = {None: "+00:00", "Z": "+00:00"}.get(found[4], found[4])
@@ -192,11 +192,11 @@ def _time(text: str, offset_s: float | None, line: int) -> int:
     try:
         whole = round(datetime.fromisoformat(f"{found[1]}T{found[2]}{zone}").timestamp())
     except ValueError:
-        _refuse(f"{shown(text, 40)!r} is no date", line)
+        _refuse(f"'{shown(text, 40)}' is no date", line)
     return _kept(whole * S + int((found[3] or "0").ljust(9, "0")) + shift_ns, text, line)
 
 
 def _kept(unix_ns: int, text: str, line: int) -> int:
     if not 0 <= unix_ns < MOST_NS:
-        _refuse(f"{shown(text, 40)!r} is no time of this century", line)
+        _refuse(f"'{shown(text, 40)}' is no time of this century", line)
     return unix_ns

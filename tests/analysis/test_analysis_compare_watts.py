@@ -11,6 +11,7 @@ from made import made_run
 from made_watts import loaded, made_capped_run
 
 from cpubench.analysis.compare import compare
+from cpubench.analysis.levels import levels_of, stopping_logs
 from cpubench.analysis.members import member
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.scenarios import Scenario
@@ -110,3 +111,20 @@ def test_runs_without_watts_have_the_claims_that_they_had(reference: Doc) -> Non
     assert (doc["levels"], doc["refused"]) == ([], [])
     assert doc["headline"]["per_watt"]["reason"] == "no_meter"
     assert doc["claims"] == 29
+
+
+def test_watts_that_are_to_be_merged_are_compared_once_they_are_there(reference: Doc) -> None:
+    later = {"meter": "csv", "scope": "", "provenance": ""}
+    doc = compared(reference, made_capped_run(12, seed=1), made_capped_run(12, seed=2, power=later))
+    assert doc["headline"]["per_watt"]["reason"] == "watts are to be merged with a run"
+    assert {"code": "to_merge", "text": "per watt: watts are to be merged with a run"} in doc["refused"]
+    there = later | {"scope": "wall", "provenance": "external"}
+    doc = compared(reference, *(made_capped_run(12, seed=seed, power=there) for seed in (1, 2)))
+    assert doc["headline"]["per_watt"]["ratio"]["value"] == pytest.approx(1, rel=0.02)
+
+
+def test_watts_that_were_merged_did_not_decide_on_the_stop() -> None:
+    for meter, told in (("csv", False), ("cmd", True)):
+        run = loaded(made_capped_run(9, power={"meter": meter}))
+        logs = stopping_logs(run.plan, "200W", levels_of(run)["200W"])
+        assert ("200W per_watt whole" in logs, "200W whole" in logs) == (told, True)
