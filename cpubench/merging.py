@@ -159,9 +159,10 @@ def _checked_times(table: Table, places: Sequence[_Place], asked: Asked) -> list
     another host's file would look like; a small shift is left to who says by how much the times are off."""
     whole = [one for one in places if not was_set(one.ties)]
     why = doubt(table, [one.unix for one in whole if one.rest], [one.unix for one in whole if not one.rest])
-    if why and (asked.offset_s is None or not why.startswith("clock_skew")):
+    code = why.partition(":")[0]
+    if code == "unresponsive" or (code == "clock_skew" and asked.offset_s is None):
         raise UsageError("meter_csv", why)
-    return ["clock_skew"] if why else []
+    return [code] if why else []
 
 
 def _utc(unix_ns: int) -> str:

@@ -17,6 +17,8 @@ TELLING = {
     "coarse": "the meter is renewed too seldom for windows of this length: their watts hold some of what came before",
     "short": "less than a second of energy: the edges of the counter's ticks are 0.2 % and more of it",
     "to_merge": "watts are to be merged with the run (cpubench power merge)",
+    "clock_skew": "the clock of the watts seems to be off from that of the windows, or the meter averages",
+    "clock_unseen": "no watts at rest show whether their clock is that of the windows",
     "deduped_die": "dies that show one counter were counted once",
 }
 

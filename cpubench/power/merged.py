@@ -34,7 +34,7 @@ def doubt(table: Table, rests: Sequence[Span], loads: Sequence[Span]) -> str:
     the times of rest may be a better place for them. "" where nothing speaks against them."""
     rest, load = _mean_w(table, rests, 0), _mean_w(table, loads, 0)
     if rest is None or load is None:
-        return ""
+        return "clock_unseen: the file has no rest of the host by which its clock could be told"
     if load <= RISES * rest:
         zone = next((shift for shift in _zones() if _rises(table, rests, loads, shift)), None)
         hint = "" if zone is None else f"; with --offset {zone:+d} they would: is it another time zone?"

@@ -132,6 +132,19 @@ def test_each_block_runs_at_its_level_and_all_is_given_back(capsys, blocks, root
     assert "powercap:package: watts of package, measured" in " ".join(out.split())
 
 
+def test_watts_that_come_later_judge_no_cap(capsys, blocks, root, before):
+    code, _, err = capped(capsys, root, "--cap", "100W", "--cap", "as-is", "--meter", "csv")
+    assert code == 0, err
+    assert any("watts are to be merged" in line for line in err)
+    assert limit_trees.limits(root) == before
+    run = load_run(Path("r"))
+    assert {told["meter"] for told in blocks.told} == {"csv"}
+    assert [level.state for level in run.plan.power.levels] == ["set_unverified", "as_found"]
+    for log in (run.plan.power.idle, run.idle_after):
+        assert (log.meter, log.readings, len(log.clock)) == ("csv", [], 2)
+        assert 0.3 <= (log.clock[1][1] - log.clock[0][1]) / 1e9 < 60
+
+
 def test_without_a_meter_a_cap_is_set_and_not_shown_to_hold(capsys, blocks, root, before):
     (root / live_tree.ZONE / "energy_uj").unlink()
     code, _, err = capped(capsys, root, "--cap", "100W", "--cap", "as-is")

@@ -195,6 +195,13 @@ def test_what_a_file_lacks_is_left_without_watts_only_if_told_so(capsys, measure
     told = json.loads(out)
     assert 0 < told["without_watts"] < told["windows"]
     assert cpubench(capsys, "validate", tmp_path / "n")[0] == 0
+    run = load_run(measured[0])
+    ends = [moment for log in (run.plan.power.idle, run.idle_after) for moment in (log.clock[0][1], log.clock[1][1])]
+    made = [row for row in rows(measured) if ends[1] < row[0] * 1e9 < ends[2]]
+    path = written(tmp_path / "w.csv", made)
+    assert "its times are from" in merge(capsys, measured[0], path)[2][0]
+    code, out, _ = merge(capsys, measured[0], path, "-o", tmp_path / "k", "--partial", "--json")
+    assert (code, json.loads(out)["flags"], json.loads(out)["without_watts"]) == (0, ["clock_unseen"], 0)
     made, _ = spoiled(measured)["a clock that is off"]
     path = written(tmp_path / "w.csv", made)
     code, out, _ = merge(capsys, measured[0], path, "-o", tmp_path / "m", "--offset", "0", "--json")
@@ -202,6 +209,18 @@ def test_what_a_file_lacks_is_left_without_watts_only_if_told_so(capsys, measure
     code, _, err = merge(capsys, measured[0], path, "-o", tmp_path / "m", "--offset", "-0.4")
     assert (code, len(err)) == (2, 1)
     assert "choose another folder" in err[0]
+
+
+@pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="no ssh-keygen")
+def test_the_run_with_its_watts_is_signed_anew(capsys, measured, tmp_path, monkeypatch):
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "key")], check=True)
+    (tmp_path / "signers").write_text(f"lab@vendor.example {(tmp_path / 'key.pub').read_text()}")
+    path = written(tmp_path / "w.csv", rows(measured))
+    assert merge(capsys, measured[0], path, "-o", tmp_path / "n", "--sign", tmp_path / "none")[0] == 2
+    assert not (tmp_path / "n").exists()
+    assert merge(capsys, measured[0], path, "-o", tmp_path / "n", "--sign", tmp_path / "key")[0] == 0
+    assert cpubench(capsys, "validate", tmp_path / "n", "--signers", tmp_path / "signers")[0] == 0
 
 
 def test_runs_without_both_clocks_have_no_place_for_watts(capsys, measured, tmp_path):
