@@ -95,10 +95,20 @@ def enough_ops(made: Rig, variant: tuple[str, str], target_ns: int) -> int:
 
 
 def children() -> list[int]:
-    """Pids of this process's children that live; a zombie that nobody reaped yet does not."""
+    """Pids of this process's children that live; a zombie that nobody reaped yet does not.
+
+    The tracker of ``multiprocessing`` is none of ours: once started it lives as long as this process.
+    """
     import psutil
 
-    return [child.pid for child in psutil.Process().children(recursive=True) if child.status() != "zombie"]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        try:
+            if child.status() != "zombie" and not any("resource_tracker" in word for word in child.cmdline()):
+                found.append(child.pid)
+        except psutil.NoSuchProcess:
+            continue
+    return found
 
 
 def lived(pid: int) -> bool:

@@ -49,8 +49,8 @@ def test_a_folder_that_may_be_listed_and_not_entered_is_one_line(tmp_path: Path,
             for part in as_nobody()]  # fmt: skip
     arguments = [*command.split(), str(folder)] + [str(folder)] * (command == "compare")
     code = "import sys; from cpubench.entry import main; sys.exit(main())"
-    done = subprocess.run([*free, sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False,
-                          cwd="/")  # fmt: skip
+    called = [*free, sys.executable, "-I", "-c", code, *arguments]
+    done = subprocess.run(called, capture_output=True, text=True, check=False, cwd="/")
     if "python" in done.stderr.partition("\n")[0] and "Permission denied" in done.stderr and not done.stdout:
         pytest.skip("the interpreter is in a folder of root's")
     assert done.returncode == 2, done.stderr

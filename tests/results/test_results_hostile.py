@@ -103,7 +103,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[i
     files = [folder / f"{number}.json" for number in range(len(HOSTILE))]
     for file, (make, _) in zip(files, HOSTILE.values(), strict=True):
         make(file)
-    command = [sys.executable, "-c", CHILD, str(MEMORY_BYTES), str(CPU_S), *map(str, files)]
+    command = [sys.executable, "-I", "-c", CHILD, str(MEMORY_BYTES), str(CPU_S), *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * CPU_S)
     answers = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
     assert done.stderr == ""
@@ -164,7 +164,7 @@ def test_too_little_memory_is_one_line(tmp_path: Path) -> None:
     """Half a gigabyte of strings where there is room for less."""
     file = tmp_path / "run.json"
     file.write_bytes(b'{"a":[' + b'"ab",' * 8_000_000 + b"0]}")
-    command = [sys.executable, "-c", CHILD, str(700 << 20), str(CPU_S), str(file)]
+    command = [sys.executable, "-I", "-c", CHILD, str(700 << 20), str(CPU_S), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * CPU_S)
     code, out, err = json.loads(done.stdout)
     assert (code, out, err.count("\n")) == (2, "", 1)

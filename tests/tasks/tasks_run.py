@@ -101,7 +101,7 @@ print(json.dumps(agent.work(spec, [], Path(sys.argv[2]), 0)))
 """
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    done = subprocess.run([sys.executable, "-c", code, json.dumps(spec), str(scratch)], capture_output=True, text=True,
-                          timeout=120)  # fmt: skip
+    command = [sys.executable, "-I", "-c", code, json.dumps(spec), str(scratch)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

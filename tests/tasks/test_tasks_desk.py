@@ -19,7 +19,7 @@ def in_child(tmp_path, body):
     """Runs a test's body in a process of its own, since an agent changes folders, signals and parenthood."""
     code = f"import sys; sys.path[:0] = {sys.path!r}\n" + body
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "agent")], capture_output=True, text=True, timeout=60
+        [sys.executable, "-I", "-c", code, str(tmp_path / "agent")], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -152,7 +152,7 @@ desk.do(table, 0, step("sleep 301; exit 0"))
 """
     )
     code = f"import sys; sys.path[:0] = {sys.path!r}\n" + body
-    command = [sys.executable, "-c", code, tmp_path / "agent"]
+    command = [sys.executable, "-I", "-c", code, tmp_path / "agent"]
     with running(command, stdout=subprocess.PIPE, start_new_session=True) as child:
         assert child.stdout.readline() == b"begun\n"
         time.sleep(0.2)

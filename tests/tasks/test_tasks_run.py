@@ -20,7 +20,7 @@ from cpubench.tasks.catalogue import DOCS, Task, chosen, fleets, solo
 from cpubench.tasks.plan import many
 from cpubench.tasks.steps import PHASES, Place
 
-CLI = [sys.executable, "-c", "import sys; from cpubench.entry import main; sys.exit(main())"]
+CLI = [sys.executable, "-I", "-m", "cpubench"]
 NOWHERE = Place("/i", "/r", "/usr/bin/python3", "/cc", "/sh")
 
 
@@ -102,7 +102,7 @@ except OSError as error:
     print(error.strerror)
 """
     )
-    done = subprocess.run([sys.executable, "-c", code, json.dumps(spec), str(tmp_path / "scratch")],
+    done = subprocess.run([sys.executable, "-I", "-c", code, json.dumps(spec), str(tmp_path / "scratch")],
                           capture_output=True, text=True, timeout=60)  # fmt: skip
     assert "No such file" in done.stdout or "ended with" in done.stdout, done.stderr
 

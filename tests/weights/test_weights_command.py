@@ -220,7 +220,7 @@ def test_a_large_trace_takes_little_memory(tmp_path: Path) -> None:
         "print(json.dumps([told['spans'], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-I", "-c", code, str(file)], capture_output=True, text=True, check=True, timeout=120
     )
     spans, grown_kib = json.loads(done.stdout)
     assert spans > 8
