@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 DRAWS = 4000  # the ends of a 95 % interval then stand to 2 % of its width
 SEED = 20_261_130
 NORMAL = 1.959964  # half of a 95 % interval in standard deviations
-EXACT = "no input has an interval"
+EXACT = "nothing that it is made of is uncertain"
 
 
 def drawn(tables: Mapping[str, Mapping[str, Given]]) -> dict[str, dict[str, Array]]:
@@ -48,8 +48,9 @@ def told(values: Array, none: str = "nothing limits it") -> Json:
     value = float(every[0])
     if not math.isfinite(value):
         return {"value": None, "low": None, "high": None, "reason": none}
+    if not np.all(np.isfinite(every)):
+        return {"value": value, "low": None, "high": None, "reason": f"no interval: in some draws {none}"}
     low, high = (float(end) for end in np.percentile(every[1:], (2.5, 97.5)))
-    if low == high:
+    if low == high and np.all(every == value):
         return {"value": value, "low": None, "high": None, "reason": EXACT}
-    return {"value": value, "low": low if math.isfinite(low) else None, "high": high if math.isfinite(high) else None,
-            "reason": None}  # fmt: skip
+    return {"value": value, "low": low, "high": high, "reason": None}

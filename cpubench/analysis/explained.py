@@ -138,6 +138,6 @@ def _against(side: Side, other: Side, price: Mapping[str, Estimate]) -> Json:
             "measured": dict(zip(("value", "low", "high"), span(unpaired(*map(of_runs, logs))), strict=True)) if many
                         else {"value": float(np.exp(seen)), "low": None, "high": None},
         })  # fmt: skip
-        points.append(Point(row.name, row.name, float(told.log), seen))
+        points.append(Point("against", row.name, float(told.log), seen))  # all share one pair of runs of kernels
     unpriced = [path for path in RULES if RULES[path].rows and not (path in price and path in after)]
     return {"rows": rows, "agreement": agreement(points), "unchanged": unpriced}

@@ -43,7 +43,7 @@ def model(name: str, inputs: Inputs, runs: Sequence[tuple[str, Json]]) -> Json:
         # With an agent and GPUs, what a faster CPU frees of these is told too.
         if {"agent", "gpu"} <= set(inputs.tables):
             tables |= {key: dict(inputs.tables[key]) for key in ("agent", "gpu")}
-            _measured(tables["agent"], inputs.task, [])
+            notes += _measured(tables["agent"], inputs.task, [])
     elif len(runs) > 1:
         raise UsageError("runs", f"model {name} is of one run; {len(runs)} were given")
     else:
@@ -83,9 +83,13 @@ def _computed(name: str, tables: Mapping[str, Table], nodes: Sequence[tuple[str,
 
 def _measured(agent: Table, task: str | None, runs: Sequence[tuple[str, Json]]) -> list[str]:
     """Notes, after putting into ``agent`` what the run tells of its task and the inputs do not say."""
-    times, at_once = agent.pop("times", Given(1.0)), agent.pop("at_once", None)
+    times, at_once = agent.pop("times", Given(1.0, source="assumed")), agent.pop("at_once", None)
     if not runs:
-        return []
+        if at_once is not None and "stretch" not in agent:
+            raise UsageError(
+                "inputs", "needs a run of tasks, for `stall` or `cost`: give agent.stretch", "agent.at_once"
+            )
+        return ["agent.times was not used: tools_s and core_s are given"] if times.source != "assumed" else []
     label, document = runs[0]
     row = _row(document, task or "T1")
     for key, name in MEASURED.items():

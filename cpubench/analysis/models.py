@@ -135,7 +135,7 @@ def rack(drawn: Drawn, nodes: Sequence[tuple[str, Mapping[str, Array]]]) -> Json
     ``amplification`` is the ratio of tasks per watt; the rack's own ratio also has what is left over below one node.
     The break-even is the watts of a node at which its rack does as much as the first's, nodes being divisible.
     """
-    room = drawn["rack"]["watts"] - drawn["rack"]["fixed_watts"]
+    room = np.maximum(drawn["rack"]["watts"] - drawn["rack"]["fixed_watts"], 0.0)
     rows: list[Json] = []
     first: Mapping[str, Array] | None = None
     for name, node in nodes:

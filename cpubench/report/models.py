@@ -67,9 +67,10 @@ def _cell(row: Json, column: tuple[str, str, float, str]) -> str:
 def _beside(doc: Json) -> list[tuple[str, str]]:
     """Sentences beside the table: intervals, limits, break-evens."""
     last = doc["rows"][-1]
+    first = next((row for row in doc["rows"] if row.get("speedup") == 1), doc["rows"][0])
     if doc["model"] == "stall":
         even = doc["break_even"]
-        feed = _told(doc["rows"][0]["cores_per_gpu"], ".3g")
+        feed = _told(first["cores_per_gpu"], ".3g")
         lines = [("gain at most", f"{_told(doc['gain_limit'], '.2f')}, with tools that take no time"),
                  ("cores to fill", f"{_told(even['cores'], '.0f')}: {even['what']}"),
                  ("cores per GPU", f"{feed}, never to starve one")]  # fmt: skip
@@ -78,7 +79,6 @@ def _beside(doc: Json) -> list[tuple[str, str]]:
         return [*lines, ("at the last row", f"gain {_told(last['gain'], '.2f')}, place waits "
                                             f"{_told(last['stall'], '.3f')}")]  # fmt: skip
     if doc["model"] == "cost":
-        first = doc["rows"][0]
         return [("completed task", f"{_told(first['per_completed'], '.4f')} at speed-up 1; "
                                    f"{_told(last['per_completed'], '.4f')} at {last['speedup']:g}"),
                 ("reserved / used", f"{_told(first['waste'], '.1f')} vCPU-seconds; a completed task would cost "
@@ -86,11 +86,13 @@ def _beside(doc: Json) -> list[tuple[str, str]]:
     freed = [f"{_told(one['gpus'], '.1f')} at {one['speedup']:g}" for one in doc["gpus_freed"] if one["speedup"] > 1]
     return [("GPUs freed", f"{'; '.join(freed)} (by a CPU so many times as fast, at equal tries)" if freed else ""),
             *((row["node"], f"per watt {_told(row['amplification'], '.3f')}, rack {_told(row['rack_ratio'], '.3f')} "
-                            f"times {doc['rows'][0]['node']}") for row in doc["rows"][1:])]  # fmt: skip
+                            f"times {first['node']}") for row in doc["rows"][1:])]  # fmt: skip
 
 
 def _told(quantity: Json, form: str) -> str:
     if quantity["value"] is None:
         return f"- ({quantity['reason']})"
-    ends = "" if quantity["low"] is None else f" ({quantity['low']:{form}} to {quantity['high']:{form}})"
-    return f"{quantity['value']:{form}}{ends}"
+    if quantity["low"] is None:
+        open_ = quantity["reason"] and quantity["reason"].startswith("no interval")
+        return f"{quantity['value']:{form}}" + (f" ({quantity['reason']})" if open_ else "")
+    return f"{quantity['value']:{form}} ({quantity['low']:{form}} to {quantity['high']:{form}})"

@@ -55,7 +55,7 @@ def test_the_worked_example_of_stall_and_cost(example):
         assert money["vcpu"]["value"] == pytest.approx(sandbox, abs=5e-6)
         assert money["per_completed"]["value"] == pytest.approx(completed, abs=5e-5)
         assert row["stall"]["low"] is None
-        assert row["stall"]["reason"] == "no input has an interval"
+        assert row["stall"]["reason"] == "nothing that it is made of is uncertain"
     assert stalled["break_even"]["cores"]["value"] == pytest.approx(664, abs=0.5)
     assert stalled["gain_limit"]["value"] == pytest.approx(347 / 200)
     assert paid["rows"][0]["waste"]["value"] == pytest.approx(13.9, abs=0.05)
@@ -128,6 +128,38 @@ def test_the_rack_without_room_for_the_first_node_says_so(tmp_path):
     assert rows[1]["rack_ratio"] == {"value": None, "low": None, "high": None, "reason": "none of the first fits"}
     with pytest.raises(UsageError, match="leaves no watts"):
         model("rack", changed(tmp_path, "rack: fixed_watts = 100000"), [])
+
+
+def test_what_is_said_of_speed_up_1_is_of_it(tmp_path, capsys):
+    file = tmp_path / "inputs.toml"
+    file.write_text(EXAMPLE.read_text().replace("speedups = [1.0, 1.5, 2.0, 3.0]", "speedups = [0.5, 2.0]"))
+    assert main(["model", "cost", "--inputs", str(file)]) == 0
+    page = capsys.readouterr().out
+    assert "0.0383 at speed-up 1; 0.0302 at 2" in page
+    assert "13.9 vCPU-seconds" in page
+
+
+def test_draws_in_which_none_fits_leave_no_interval_and_say_so(tmp_path):
+    text = (
+        EXAMPLE.read_text().replace("watts = 100_000", "watts = 2000").replace("watts = 1200", "watts = [1500, 2400]")
+    )
+    file = tmp_path / "few.toml"
+    file.write_text(text)
+    ratio = model("rack", load_inputs(file), [])["rows"][1]["rack_ratio"]
+    assert (ratio["value"], ratio["low"]) == (pytest.approx(1400 / 900), None)
+    assert ratio["reason"] == "no interval: in some draws none of the first fits"
+    file.write_text(
+        text.replace("watts = 2000", "watts = [1000, 10000]").replace("fixed_watts = 0", "fixed_watts = [500, 5400]")
+    )
+    assert model("rack", load_inputs(file), [])["rows"][1]["nodes"]["low"] == 0
+
+
+def test_at_once_without_a_run_is_refused_and_times_is_noted(tmp_path):
+    with pytest.raises(UsageError, match="needs a run of tasks"):
+        model("rack", changed(tmp_path, "agent: at_once = 8"), [])
+    assert model("stall", changed(tmp_path, "agent: times = 8"), [])["notes"] == [
+        "agent.times was not used: tools_s and core_s are given"
+    ]
 
 
 def quantity(value, low=None, high=None, reason=None):
