@@ -28,8 +28,10 @@ UNITS: dict[str, tuple[Literal["energy", "power"], float]] = {
 }  # fmt: skip
 # The clock of a counter of whole joules may be slow: its readings are joined over a minute, watts over five seconds.
 GAP_S = {"power": 5.0, "energy": 60.0}
-SCOPES = ("wall", "board", "package", "soc", "module", "superchip")  # one series of watts cannot be a sum of scopes
 NAMED = re.compile(r"(?<![A-Za-z])(?:((?i:kilo|milli))?((?i:watt|joule))(?i:s)?|(k|m)?(W|w|J))(?![A-Za-z])", re.ASCII)
+# What makes another unit of the one before it: hours and seconds, a product, a quotient, a power, a rate.
+MORE = re.compile(r"[\s\])]*(?:[*/^\u00b7\u22c5\u00d7]|(?:[\s_]*per|[\s_.-]*(?:h|hrs?|min|minutes?|s|secs?|seconds?))"
+                  r"(?![A-Za-z0-9]))", re.IGNORECASE)  # fmt: skip
 UNIX = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,12}))?", re.ASCII)
 DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{1,9}))? ?"
                   r"(Z|[+-][0-9]{2}:?[0-9]{2})?", re.ASCII)  # fmt: skip
@@ -170,12 +172,17 @@ def _check_width(columns: _Columns, row: Sequence[str], width: int, line: int) -
 
 def unit_of(name: str) -> str:
     """The unit that the name of a column tells, such as "Power (kW)"; "" where it is none that can be taken."""
-    found = NAMED.search(name)
-    if found is None or re.search(r"hour|[wW]h\b", name):
+    found = list(NAMED.finditer(name))
+    units = {_unit(one) for one in found}
+    if len(units) != 1 or re.search(r"hour|wh\b", name, re.IGNORECASE) or any(MORE.match(name, m.end()) for m in found):
         return ""
-    word, prefix = (found[2] or "").lower(), {"kilo": "k", "milli": "m"}.get((found[1] or "").lower(), found[3] or "")
-    unit = prefix + ({"watt": "W", "joule": "J"}[word] if word else found[4].upper())
+    (unit,) = units
     return unit if unit in UNITS else ""
+
+
+def _unit(found: re.Match[str]) -> str:
+    word, prefix = (found[2] or "").lower(), {"kilo": "k", "milli": "m"}.get((found[1] or "").lower(), found[3] or "")
+    return prefix + ({"watt": "W", "joule": "J"}[word] if word else found[4].upper())
 
 
 def _time(text: str, offset_s: float | None, line: int) -> int:
