@@ -11,6 +11,7 @@ from cpubench.host.fact import ROOT
 from cpubench.power.channel import PERIOD_S, Log
 from cpubench.power.energy import energy, watts_each
 from cpubench.power.meters import open_meter
+from cpubench.power.overlap import SHOWN
 from cpubench.power.probe import LENGTH_S, watch
 
 Watch = Callable[[float], list[float] | None]
@@ -26,12 +27,18 @@ class Found(NamedTuple):
 
 def found(name: str = "auto", root: Path = ROOT, allow_estimated: bool = False) -> Found:
     """The meter of a name, after a first second. UsageError where there is none, or it tells nothing: better known
-    before loads of minutes than after."""
+    before loads of minutes than after. None of memory alone or psys, which `cpubench power probe` shows."""
     meter = open_meter(name, root, allow_estimated)
+    where = f"--meter {ascii(meter.name[:60])[1:-1]}"
+    if meter.scope in SHOWN:
+        meter.close()
+        raise UsageError(
+            "meter", f"{meter.scope} is shown by `power probe`, and no score is of it: name another", where
+        )
     (first,) = watch([meter], LENGTH_S)
     told = energy(first)
     if told.watts is None:
-        raise UsageError("meter", f"{told.code}: {told.reason}", f"--meter {ascii(meter.name[:60])[1:-1]}")
+        raise UsageError("meter", f"{told.code}: {told.reason}", where)
     return Found(meter.name, meter.scope, "+".join(sorted({channel.provenance for channel in meter.channels})))
 
 

@@ -12,7 +12,7 @@ from cpubench.power import dcmi, hints, hsmp, hwmon, perf, powercap
 from cpubench.power.backend import Backend, Found, sockets_of
 from cpubench.power.channel import LATER, Meter
 from cpubench.power.command import CommandMeter
-from cpubench.power.overlap import TOTALS, pick, totals
+from cpubench.power.overlap import SHOWN, TOTALS, pick, totals
 
 if TYPE_CHECKING:
     from cpubench.power.redfish import RedfishMeter
@@ -33,8 +33,9 @@ NAMES = ("auto", *(backend.name for backend in BACKENDS), "redfish", "cmd:COMMAN
 def open_meter(name: str, root: Path = ROOT, allow_estimated: bool = False) -> Meter:
     """The meter of a name: ``powercap``, ``perf:package+dram``, ``redfish:URL``, ``cmd:COMMAND`` or ``auto``.
 
-    ``auto`` is the first of the host's own whose channels can all be read and added: never redfish or a command, which
-    a person must name. UsageError says why there is no such meter, and what to do.
+    ``auto`` is the first of the host's own whose channels can all be read and added, ``auto:wall`` the first of that
+    scope: never redfish or a command, which a person must name, and never memory alone or psys.
+    UsageError says why there is no such meter, and what to do.
     """
     kind, _, rest = name.partition(":")
     if kind == "cmd":
@@ -44,8 +45,8 @@ def open_meter(name: str, root: Path = ROOT, allow_estimated: bool = False) -> M
     if name == LATER:
         text = "has no watts before `cpubench power merge`: only `cpubench run` takes it"
         raise UsageError("meter", text, _option(name))
-    if kind == "auto":
-        return _first(root, allow_estimated)
+    if kind == "auto" and (not rest or rest in TOTALS) and rest not in SHOWN:
+        return _first(rest, root, allow_estimated)
     backend = next((one for one in BACKENDS if one.name == kind), None)
     if backend is None or (rest and rest not in TOTALS):
         known = f"a meter is one of {', '.join(NAMES)}; one of the host's may say its scope: powercap:package+dram"
@@ -79,14 +80,17 @@ def _opened(backend: Backend, total: str, root: Path, allow_estimated: bool) -> 
     have = totals(found.channels)
     if not have or (total and total not in have):
         return _why(found) if not have else f"it has no channels of {total}; it has {', '.join(have)}"
+    total = total or next((one for one in have if one not in SHOWN), "")
+    if not total:
+        alone = f"no_total: it has {' and '.join(have)} alone, and no score is of that"
+        return f"{alone}; {_why(found)}" if found.problems else alone
     sockets = sockets_of(root, found)
-    picked = pick(found.channels, total or have[0], sockets)
+    picked = pick(found.channels, total, sockets)
     if picked.reason:
         return f"{picked.reason}; {_why(found)}" if found.problems else picked.reason
     if not allow_estimated and any(channel.provenance == "estimated" for channel in picked.channels):
         return f"estimated: {hints.ESTIMATED}"
-    name = f"{backend.name}:{total or have[0]}"
-    return backend.open(name, total or have[0], list(picked.channels), sockets, root)
+    return backend.open(f"{backend.name}:{total}", total, list(picked.channels), sockets, root)
 
 
 def _why(found: Found) -> str:
@@ -96,13 +100,13 @@ def _why(found: Found) -> str:
     return f"{first.code}: {first.path}: {first.hint}"
 
 
-def _first(root: Path, allow_estimated: bool) -> Meter:
+def _first(total: str, root: Path, allow_estimated: bool) -> Meter:
     reasons = []
     for backend in BACKENDS:
-        made = _opened(backend, "", root, allow_estimated)
+        made = _opened(backend, total, root, allow_estimated)
         if not isinstance(made, str):
             return made
         reasons.append(made)
     # What is there and closed tells more than what is not there.
     best = next((reason for reason in reasons if not reason.startswith("no_interface")), reasons[0])
-    raise UsageError("meter", best, "--meter auto")
+    raise UsageError("meter", best, f"--meter auto{total and ':'}{total}")

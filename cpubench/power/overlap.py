@@ -12,8 +12,9 @@ from typing import NamedTuple
 from cpubench.host.cpulist import format_cpulist
 from cpubench.power.channel import Channel
 
-# In the order of preference; the last ones are shown and never a total that a score may take.
-TOTALS = ("package", "package+dram", "soc", "soc+dram", "module", "superchip", "wall", "board", "dram", "psys")
+# Shown, and never a total that a score may take: memory alone, and whatever a vendor has put behind one counter.
+SHOWN = ("dram", "psys")
+TOTALS = ("package", "package+dram", "soc", "soc+dram", "module", "superchip", "wall", "board", *SHOWN)  # best first
 INSIDE = {"core": "package", "uncore": "package", "cpu": "module", "sysio": "module", "module": "superchip"}
 BY_SOCKET = frozenset(("package", "dram", "soc", "module", "superchip", "cpu", "sysio"))
 

@@ -14,6 +14,7 @@ from cpubench.power import powercap
 from cpubench.power.backend import sockets_of
 from cpubench.power.channel import log_of
 from cpubench.power.energy import energy
+from cpubench.power.gauge import found
 from cpubench.power.meters import open_meter
 from cpubench.power.overlap import pick, totals
 from cpubench.power.source import FileMeter
@@ -209,6 +210,30 @@ def test_zones_of_a_guest_are_estimates_and_not_taken(tmp_path):
     with pytest.raises(UsageError, match="estimated"):
         open_meter("powercap", tmp_path)
     open_meter("powercap", tmp_path, allow_estimated=True).close()
+
+
+@pytest.mark.parametrize(("id_", "name"), [("0", "psys"), ("0:0", "dram")])
+def test_memory_alone_or_psys_is_never_a_total_that_a_score_takes(tmp_path, id_, name):
+    if name == "dram":
+        made.zone(tmp_path, "0", "package-0", energy=None)
+    made.zone(tmp_path, id_, name)
+    for meter in ("auto", "powercap"):
+        with pytest.raises(UsageError, match=f"no_total: it has {name} alone, and no score is of that"):
+            open_meter(meter, tmp_path)
+    open_meter(f"powercap:{name}", tmp_path).close()  # as `power probe` shows it
+    with pytest.raises(UsageError, match=f"--meter powercap:{name}: {name} is shown by `power probe`"):
+        found(f"powercap:{name}", tmp_path)
+    with pytest.raises(UsageError, match="a meter is one of"):
+        open_meter(f"auto:{name}", tmp_path)
+
+
+def test_auto_of_a_scope_is_the_first_meter_of_it(tmp_path):
+    made.zone(made.packages(tmp_path, 0), "0", "package-0")
+    made.zone(tmp_path, "0:0", "dram")
+    assert open_meter("auto", tmp_path).name == "powercap:package"
+    assert open_meter("auto:package+dram", tmp_path).name == "powercap:package+dram"
+    with pytest.raises(UsageError, match="--meter auto:wall: it has no channels of wall; it has package"):
+        open_meter("auto:wall", tmp_path)
 
 
 def test_a_zone_that_goes_away_is_named(tmp_path):
