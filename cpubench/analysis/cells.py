@@ -11,6 +11,7 @@ from cpubench.results.records import Block, Cell, Pass, Run
 from cpubench.results.windows import WindowCell
 
 BASE_CAP = "as-is"  # scores and references come from the passes without a cap
+EXTERNAL = "external="  # begins the name of a level that somebody else has set
 
 
 def blocks_at(run: Run, cap: str) -> list[Block]:

@@ -122,7 +122,7 @@ def applied_document(applied: Any, session: Any, level: Any) -> dict[str, Any]:
 
 @command.command()
 @click.option("--cap", "caps_", metavar="LEVEL", multiple=True, help="Set it for this: 250W, 70% of uncapped.")
-@click.option("--cap-external", metavar="N", help="Watts of a cap that somebody else has set.")
+@click.option("--cap-external", metavar="W[:SCOPE]", help="A cap that somebody else has set: 600W, 250W:package.")
 @click.option("--seconds", type=click.FloatRange(0.2, 600), default=20.0, show_default=True, help="Of each load.")
 @click.option("--settle", type=click.FloatRange(0, 600), default=10.0, show_default=True, help="Seconds before it.")
 @under
@@ -135,7 +135,7 @@ def verify(
     The limits are as before afterwards. Exit 1 where a cap is not verified.
     """
     from cpubench.power.checked import checked, external
-    from cpubench.power.levels import parse_level, parse_watts
+    from cpubench.power.levels import parse_external, parse_level
     from cpubench.power.registers import Host
     from cpubench.power.verify import Times
 
@@ -143,7 +143,8 @@ def verify(
     if bool(caps_) == (cap_external is not None):
         raise UsageError("usage", "give --cap once or more, or --cap-external", "verify")
     if cap_external is not None:
-        rows = external(parse_watts(cap_external, "--cap-external"), gauge(root), times)
+        cap = parse_external(cap_external)
+        rows = external(cap, gauge(root, f"auto:{cap.scope}"), times)
     else:
         rows = checked([parse_level(text) for text in caps_], Host(root), gauge(root), times)
     if json_:
@@ -155,13 +156,13 @@ def verify(
     return 0 if all(row["state"].startswith("verified") for row in rows) else 1
 
 
-def gauge(root: Path) -> Any:
-    """This host's own meter, as ``verify`` wants it; None where there is none."""
+def gauge(root: Path, name: str = "auto") -> Any:
+    """A meter of this host's own, as ``verify`` wants it; None where there is none."""
     from cpubench.power.gauge import gauge as meter
     from cpubench.power.verify import Gauge
 
     try:
-        return Gauge(*meter("auto", root))
+        return Gauge(*meter(name, root))
     except UsageError:
         return None
 

@@ -6,9 +6,8 @@ import json
 import time
 from typing import Any
 
-from cpubench.analysis.cells import BASE_CAP
+from cpubench.analysis.cells import BASE_CAP, EXTERNAL
 from cpubench.errors import UsageError
-from cpubench.measure.levels import EXTERNAL
 from cpubench.measure.powered import Powered
 from cpubench.power import registers, session
 from cpubench.power.standing import as_found

@@ -8,14 +8,13 @@ from dataclasses import dataclass, fields, replace
 
 import msgspec
 
-from cpubench.analysis.cells import BASE_CAP
+from cpubench.analysis.cells import BASE_CAP, EXTERNAL
 from cpubench.analysis.composite import MIN_PASSES
 from cpubench.errors import UsageError
 from cpubench.results.records import Plan, Variant
 from cpubench.results.windows import Power, Window
 
 BLOCK_OVERHEAD_NS = 200_000_000  # the process until its first sample, and after its last
-EXTERNAL = "external="  # begins the name of a level that somebody else has set
 S = 1_000_000_000
 
 
@@ -96,9 +95,12 @@ def before_ns(plan: Plan) -> int:
     if power is None or not power.meter:
         return 0
     capped = [level for level in plan.caps if level != BASE_CAP]
-    free = any(not level.startswith(EXTERNAL) for level in capped)
-    each_ns = power.settle_ns + power.verify_ns
-    return power.idle_ns + free * (power.settle_ns + power.uncapped_ns) + len(capped) * each_ns
+    outside = [level for level in capped if level.startswith(EXTERNAL)]
+    # Loads run only where the meter reads what a cap limits: not under proxies, and not for watts that come later.
+    ours = len(capped) - len(outside) if power.cap_scope == power.scope else 0
+    loads = ours + sum(level.rpartition(":")[2] == power.scope for level in outside)
+    free_ns = power.settle_ns + power.uncapped_ns if ours else 0
+    return power.idle_ns + free_ns + loads * (power.settle_ns + power.verify_ns)
 
 
 def predicted(plan: Plan) -> str:

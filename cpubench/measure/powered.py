@@ -6,21 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from cpubench.analysis.cells import BASE_CAP, EXTERNAL
 from cpubench.errors import UsageError
 from cpubench.measure.asked import Asked
-from cpubench.measure.levels import EXTERNAL, times_of, with_power
-from cpubench.power import clocks, session
+from cpubench.measure.levels import times_of, with_power
+from cpubench.power import clocks, journal, session
 from cpubench.power.channel import LATER, Log, dump
 from cpubench.power.checked import check_levels, external, judged, unmeasured
 from cpubench.power.energy import energy
 from cpubench.power.gauge import Found, found, watched, watching
-from cpubench.power.levels import parse_level, parse_watts
+from cpubench.power.levels import parse_external, parse_level
 from cpubench.power.published import public_log, public_name
 from cpubench.power.registers import Host
 from cpubench.power.states import State
@@ -76,12 +79,18 @@ def powered(asked: Asked | None) -> Iterator[Powered | None]:
 
 
 def asked_again(plan: Plan, given: Asked) -> Asked:
-    """What the run of a plan was asked for, with what is ``given`` anew. UsageError where the meter has to be named."""
+    """What the run of a plan was asked for, with what is ``given`` anew.
+
+    UsageError where the meter has to be named, or where nothing that is measured now would be of the same run.
+    """
     power = plan.powered
     if power is None:
         if given.meter is not None:
             raise UsageError("resume", "this run reads no meter", "--meter")
         return given
+    if not isinstance(power.merged, UnsetType):
+        raise UsageError("resume", "its watts are merged: resume the run it was made of", "plan.power")
+    _check_boot(plan, given.root)
     meter = given.meter or power.meter or "none"
     if public_name(meter) != (power.meter or "none"):
         raise UsageError("resume", f"this run reads {power.meter or 'no meter'}, not {public_name(meter)}", "--meter")
@@ -89,9 +98,25 @@ def asked_again(plan: Plan, given: Asked) -> Asked:
         raise UsageError("resume", f"give the meter of this run again: --meter {meter}:..", "--meter")
     levels = tuple(parse_level(name) for name in plan.caps if not name.startswith(EXTERNAL))
     outside = [name.removeprefix(EXTERNAL) for name in plan.caps if name.startswith(EXTERNAL)]
-    external_w = parse_watts(outside[0], "plan.caps") if outside else None
+    external_ = parse_external(outside[0], "plan.caps") if outside else None
     estimated = "estimated" in power.provenance
-    return Asked(levels, external_w, meter, estimated, given.root)
+    return Asked(levels, external_, meter, estimated, given.root)
+
+
+def _check_boot(plan: Plan, root: Path) -> None:
+    """None if the caps of a plan, if it has any, were shown to hold in this boot: firmware and idle are of a boot."""
+    told = plan.powered.boot_id if plan.powered is not None else UNSET
+    capped = any(name != BASE_CAP for name in plan.caps)
+    if capped and not isinstance(told, UnsetType) and _boot_id(root) != told:
+        text = "the host has booted since the caps were shown to hold: start anew"
+        raise UsageError("resume", text, "plan.power.boot_id")
+
+
+def _boot_id(root: Path) -> str | UnsetType:
+    """The kernel's name of this boot; UNSET without /proc, where nothing can be capped either."""
+    with suppress(UsageError):
+        return journal.boot_id(root)
+    return UNSET
 
 
 def _meter(asked: Asked) -> tuple[Found | None, str]:
@@ -118,6 +143,7 @@ def planned(plan: Plan, state: Powered, budget_given: bool) -> Plan:
         cap_scope=controls[0].scope if controls else "", settle_ns=max(_ns(times.settle), 5000 * window_us),
         idle_ns=_ns(times.idle) if state.meter else 0, uncapped_ns=_ns(times.uncapped), verify_ns=_ns(times.verify),
         total_ns=_ns(times.total), shortened=times != times_of(plan.profile, None),
+        boot_id=_boot_id(asked.root),
     )  # fmt: skip
     return with_power(plan, asked.names, power, _ns(times.least), window_us, budget_given)
 
@@ -152,21 +178,19 @@ def _shown(power: r.Power, state: Powered, idle_w: float | None) -> Iterator[r.L
         for value, row in rows:
             if State(row["state"]) not in STANDS:
                 raise UsageError(row["state"], row["text"], f"--cap {row['level']}")
-            yield _level(row["level"], row, value)
-    if asked.external_w is not None:
-        claimed = {"state": State.EXTERNAL_CLAIM.value, "text": State.EXTERNAL_CLAIM.sentence,
-                   "cap_watts": asked.external_w}  # fmt: skip
-        row = external(asked.external_w, state.gauge, times)[0] if state.gauge else claimed
-        yield _level(asked.names[-1], row, None)
+            yield _level(row["level"], row, value, power.cap_scope)
+    if asked.external is not None:
+        (row,) = external(asked.external, state.gauge, times)
+        yield _level(asked.names[-1], row, None, asked.external.scope)
 
 
 def _loads(power: r.Power) -> Loads:
     return Loads(0.0, power.uncapped_ns / 1e9, power.settle_ns / 1e9, power.verify_ns / 1e9)
 
 
-def _level(name: str, row: dict[str, Any], value: int | None) -> r.Level:
+def _level(name: str, row: dict[str, Any], value: int | None, scope: str) -> r.Level:
     return r.Level(
-        name=name, state=row["state"], text=row["text"], watts=row["cap_watts"] or None, value=value,
+        name=name, state=row["state"], text=row["text"], watts=row["cap_watts"] or None, value=value, scope=scope,
         drawn_w=row.get("watts"), uncapped_w=row.get("uncapped_watts"), evidence=row.get("evidence", []),
         flags=row.get("flags", []),
     )  # fmt: skip

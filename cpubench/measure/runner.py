@@ -38,7 +38,7 @@ def run(options: Options, tell: Tell) -> Path:
     with contextlib.nullcontext() if options.locked else place.host_lock():
         began_ns = time.monotonic_ns()
         power = options.power or Asked()
-        in_force(Host(power.root), told=power.external_w is not None)
+        in_force(Host(power.root), told=power.external is not None)
         plan, facts = draft(options)
         check_tasks(plan.variants)
         workdir = options.workdir and place.check_workdir(options.workdir)
@@ -97,7 +97,7 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None, power: Asked |
             raise UsageError("resume", "was made on another host: start anew", str(folder))
         check_tasks(plan.variants)
         again = asked_again(plan, power)
-        in_force(Host(power.root), told=again.external_w is not None)
+        in_force(Host(power.root), told=again.external is not None)
         workdir = workdir and place.check_workdir(workdir)
         place.sweep(folder)
         predicted_ns = float(plan.predicted_pass_ns) * (len(sides) if plan.side is not None else 1)

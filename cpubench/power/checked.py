@@ -8,7 +8,7 @@ from typing import Any
 
 from cpubench.errors import UsageError
 from cpubench.power import caps, session
-from cpubench.power.levels import Level
+from cpubench.power.levels import External, Level
 from cpubench.power.registers import Host
 from cpubench.power.states import CAP_CHANGED, CAP_CHANGED_SENTENCE, State
 from cpubench.power.verdict import Readings, Verdict, judge
@@ -81,10 +81,15 @@ def _row(
     return _document(level.name, value * len(open_.controls) / 1e6, verdict, uncapped, flags, text)
 
 
-def external(cap_w: float, gauge: Gauge | None, times: Times, load: Load = full_load) -> list[Row]:
-    """The row of a cap that somebody else has set."""
-    verdict = verify_external(cap_w, gauge, None, times, load)
-    return [_document(f"external {cap_w:g}W", cap_w, verdict, None, [], verdict.sentence)]
+def external(cap: External, gauge: Gauge | None, times: Times, load: Load = full_load) -> list[Row]:
+    """The row of a cap that somebody else has set; without a meter of what it limits it is said, and no load runs."""
+    mine = gauge if gauge is not None and gauge.scope == cap.scope else None
+    if mine is not None:
+        verdict = verify_external(cap.watts, mine, None, times, load)
+    else:
+        verdict = judge(State.SET_UNVERIFIED, Readings(cap.watts), external=True)
+    other = f": it limits {cap.scope}, the meter reads {gauge.scope}" if gauge is not None and mine is None else ""
+    return [_document(f"external {cap.text}", cap.watts, verdict, None, [], f"{verdict.sentence}{other}")]
 
 
 def _document(name: str, watts: float, verdict: Verdict, uncapped: Drawn | None, flags: list[str], text: str) -> Row:

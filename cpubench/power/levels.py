@@ -9,6 +9,7 @@ from cpubench.errors import UsageError
 
 AS_IS = "as-is"
 FORMS = "give watts (250W), a share of the uncapped power (70%) or as-is"
+SCOPES = ("wall", "board", "package", "soc", "module", "superchip")  # of one limit: none is of a sum
 MOST_W = 100_000.0  # a whole rack; more is a slip of the unit
 _NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)"
 _WATTS = re.compile(rf"{_NUMBER}\s*W", re.IGNORECASE)
@@ -24,6 +25,18 @@ class Level:
     watts: float | None = None
     percent: float | None = None
     khz: int | None = None
+
+
+@dataclass(frozen=True)
+class External:
+    """A cap that somebody else has set: watts of the whole host, and what they are of."""
+
+    watts: float
+    scope: str = "wall"  # as a BMC limits
+
+    @property
+    def text(self) -> str:
+        return f"{self.watts:.12g}W:{self.scope}"
 
 
 def parse_level(text: str, where: str = "--cap") -> Level:
@@ -57,6 +70,14 @@ def parse_watts(text: str, where: str) -> float:
     if level.watts is None:
         raise UsageError("level", f"{text[:40]!r} is no number of watts", where)
     return level.watts
+
+
+def parse_external(text: str, where: str = "--cap-external") -> External:
+    """The cap of a text such as 600W, 600W:package or 600; UsageError in one line for anything else."""
+    watts, colon, scope = text.strip().partition(":")
+    if colon and scope not in SCOPES:
+        raise UsageError("level", f"{text[:40]!r}: say what it limits by one of {', '.join(SCOPES)}: 600W:wall", where)
+    return External(parse_watts(watts, where), scope or SCOPES[0])
 
 
 def _positive(digits: str, text: str, where: str) -> float:

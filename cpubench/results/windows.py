@@ -110,6 +110,7 @@ class Level(Struct, frozen=True, kw_only=True):
     text: str
     watts: Watts | None = None  # of the whole host, as it is set; None: no limit of power
     value: Count | None = None  # asked of each register: uW, or kHz
+    scope: Name | UnsetType = UNSET  # what the cap limits
     drawn_w: Watts | None = None  # by a full load under it
     uncapped_w: Watts | None = None  # by the same without it
     evidence: list[Name] = field(default_factory=list)
@@ -142,6 +143,7 @@ class Power(Struct, frozen=True, kw_only=True):
     shortened: bool = False  # these times are not the profile's own
     levels: list[Level] = field(default_factory=list)
     idle: PowerLog | UnsetType = UNSET  # before the first pass
+    boot_id: Name | UnsetType = UNSET  # of the boot in which the caps were shown to hold
     merged: Merged | UnsetType = UNSET  # of the meter "csv": without it its watts are still to come
 
     @property

@@ -57,7 +57,7 @@ def test_limits_that_do_nothing_are_over_the_cap():
 
 def test_a_cap_of_somebody_else_is_verified_by_watts():
     assert cpubench("power", "set", *CAP).code == 0
-    (row,) = cpubench("power", "verify", "--cap-external", "400", *SHORT).json["levels"]
+    (row,) = cpubench("power", "verify", "--cap-external", "400:package", *SHORT).json["levels"]
     assert row["state"] == "verified(external)", row
     assert cpubench("power", "restore").code == 0
 

@@ -265,15 +265,43 @@ def test_limits_that_were_left_behind_are_found_at_every_start(capsys, children,
 
 def test_a_cap_of_somebody_else_is_a_level_that_is_not_written(capsys, blocks, root, before):
     with live_tree.drawing(root):
-        code, _, err = capped(capsys, root, "--cap-external", "160W", "--meter", "powercap")
+        code, _, err = capped(capsys, root, "--cap-external", "160W:package", "--meter", "powercap")
     assert code == 0, err
     run = load_run(Path("r"))
-    assert run.plan.caps == ["external=160W"]
+    assert run.plan.caps == ["external=160W:package"]
     (level,) = run.plan.power.levels
-    assert (level.state, level.watts, level.value) == ("verified(external)", 160, None)
+    assert (level.state, level.watts, level.value, level.scope) == ("verified(external)", 160, None, "package")
     assert {watts for _, _, watts in blocks.seen} == {350}
     assert all(told["limits"] is None for told in blocks.told)
     assert cpubench(capsys, "validate", "r")[0] == 0
+
+
+def test_a_cap_at_the_wall_is_not_judged_by_a_package_and_no_load_runs(capsys, blocks, root):
+    """It would take ten minutes."""
+    times = SHORT.replace("verify=1", "verify=600")
+    with live_tree.drawing(root):
+        code, _, err = capped(capsys, root, "--cap-external", "60W", "--meter", "powercap", "--times", times)
+    assert code == 0, err
+    run = load_run(Path("r"))
+    (level,) = run.plan.power.levels
+    assert (level.name, level.state, level.scope) == ("external=60W:wall", "external_claim", "wall")
+    assert level.text.endswith("it limits wall, the meter reads package")
+    document = json.loads(cpubench(capsys, "score", "r", "--json")[1])
+    (row,) = document["power"]["levels"]
+    assert (row["state"], row["over_cap_passes"]) == ("external_claim", 0)  # its windows draw 100 W of the package
+
+
+def test_caps_of_another_boot_are_not_gone_on_with(capsys, blocks, root, before):
+    blocks.during = {(3, "100W"): lambda: (_ for _ in ()).throw(KeyboardInterrupt())}
+    assert capped(capsys, root, "--cap", "100W", "--cap", "as-is", "--meter", "none")[0] == 130
+    assert load_run(Path("r")).plan.power.boot_id == limit_trees.BOOT
+    files = {path: path.read_bytes() for path in Path("r").iterdir()}
+    (root / "proc/sys/kernel/random/boot_id").write_text(limit_trees.BOOT.replace("1", "9"))
+    code, _, err = cpubench(capsys, "run", "--resume", "r", "--root", root)
+    text = "plan.power.boot_id: the host has booted since the caps were shown to hold: start anew"
+    assert (code, text in err[-1]) == (2, True), err
+    assert {path: path.read_bytes() for path in Path("r").iterdir()} == files
+    assert limit_trees.limits(root) == before
 
 
 def test_a_run_with_a_meter_alone_has_windows_and_no_limits(capsys, blocks, root, before):

@@ -11,10 +11,13 @@ from made_watts import made_power
 
 from cpubench.errors import UsageError
 from cpubench.measure import plan as planning
-from cpubench.measure.asked import asked_of
+from cpubench.measure.asked import Asked, asked_of
 from cpubench.measure.levels import before_ns, check_times, predicted, times_of, with_power
+from cpubench.measure.powered import asked_again
+from cpubench.power.levels import External
 from cpubench.results.orders import level_order
 from cpubench.results.records import Plan
+from cpubench.results.windows import Merged
 
 S = 10**9
 CAPS = ["as-is", "250W", "70%"]
@@ -73,7 +76,28 @@ def test_the_budget_grows_by_what_levels_take_where_none_was_given():
 
 def test_without_a_meter_no_load_shows_anything():
     assert before_ns(planned(meter="")) == 0
-    assert before_ns(planned(caps=["external=300W"])) == 10 * S + 30 * S  # nobody can take it away for the free load
+    outside = planned(caps=["external=300W:package"])
+    assert before_ns(outside) == 10 * S + 30 * S  # nobody can take it away for the free load
+
+
+def test_loads_that_no_meter_would_judge_take_no_time():
+    idle_ns = 10 * S
+    for power in ({"meter": "csv", "scope": ""}, {"scope": "wall"}, {"cap_scope": "proxy:freq"}):
+        assert before_ns(planned(**power)) == idle_ns
+    assert before_ns(planned(caps=["external=300W:wall"])) == idle_ns
+    both = ["250W", "external=300W:wall"]
+    assert before_ns(planned(caps=both)) == idle_ns + 30 * S + 30 * S
+    assert before_ns(planned(caps=both, scope="wall")) == idle_ns + 30 * S
+
+
+def test_a_run_is_gone_on_with_by_its_own_meter_and_not_once_its_watts_are_merged(tmp_path):
+    plan = planned(caps=["250W", "external=300W:wall"], meter="csv", scope="", provenance="")
+    again = asked_again(plan, Asked(root=tmp_path))
+    assert (again.names, again.external) == (plan.caps, External(300, "wall"))
+    merged = Merged(sha256="0" * 64, rows=9, unit="W", offset_s=None, run_sha256="1" * 64)
+    there = msgspec.structs.replace(plan, power=msgspec.structs.replace(plan.powered, scope="wall", merged=merged))
+    with pytest.raises(UsageError, match="its watts are merged: resume the run it was made of"):
+        asked_again(there, Asked(root=tmp_path))
 
 
 def test_a_cap_needs_rows_on_all_cores():
@@ -115,6 +139,7 @@ def test_times_are_the_profiles_or_said_to_be_others():
         ((["70%"], None, "none"), "per cent need a meter of the cap's own scope"),
         ((["101%"], None, None), "at most 100%"),
         (([], "0", None), "--cap-external"),
+        (([], "300W:psys", None), "--cap-external: '300W:psys': say what it limits by one of wall, board, package"),
     ],
 )
 def test_levels_that_cannot_be_meant_are_one_line(tmp_path, options, text):
@@ -127,7 +152,7 @@ def test_levels_that_cannot_be_meant_are_one_line(tmp_path, options, text):
 def test_levels_are_named_as_a_plan_has_them(tmp_path):
     asked = asked_of(["250 W", "as-is", "70.0%"], None, None, False, tmp_path)
     assert asked.names == ["250W", "as-is", "70%"]
-    assert asked_of(["250W"], "300", None, False, tmp_path).names == ["250W", "external=300W"]
+    assert asked_of(["250W"], "300", None, False, tmp_path).names == ["250W", "external=300W:wall"]
     assert not asked_of([], None, None, False, tmp_path).anything
     assert not asked_of([], None, "none", False, tmp_path).anything
     assert asked_of([], None, "auto", False, tmp_path).anything

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from pools import lived
 from power import limit_trees as trees
+from power import live_tree
 from started import started
 
 from cpubench.entry import main
@@ -212,3 +213,13 @@ def test_verify_tells_states_and_gives_back(capsys, xeon):
     assert power(capsys, xeon, "verify", "--cap", "as-is")[0] == 2
     code, out, _ = power(capsys, xeon, "verify", "--cap-external", "300W", "--seconds", "0.2", "--settle", "0")
     assert (code, "external_claim" in out) == (1, True)
+
+
+def test_a_cap_from_outside_is_judged_by_a_meter_of_its_own_scope(capsys, tmp_path):
+    root = live_tree.host(tmp_path / "host")
+    times = ("--seconds", "1", "--settle", "0.2", "--json")
+    with live_tree.drawing(root):
+        told = [power(capsys, root, "verify", "--cap-external", cap, *times) for cap in ("160W:package", "160W")]
+    rows = [json.loads(out)["levels"][0] for _, out, _ in told]
+    assert [row["state"] for row in rows] == ["verified(external)", "external_claim"]
+    assert [code for code, _, _ in told] == [0, 1]

@@ -1,7 +1,7 @@
 import pytest
 
 from cpubench.errors import UsageError
-from cpubench.power.levels import Level, parse_level, parse_watts, share_uw, total_w
+from cpubench.power.levels import External, Level, parse_external, parse_level, parse_watts, share_uw, total_w
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,24 @@ def test_a_total_is_shared_by_the_zones_and_rounded_down_to_the_register():
 def test_a_cap_that_zones_cannot_take_is_refused(watts, bounds, text):
     with pytest.raises(UsageError, match=text):
         share_uw(watts, 2, 125_000, 50_000_000, 350_000_000, **bounds)
+
+
+@pytest.mark.parametrize(
+    ("text", "cap"),
+    [
+        ("600W", External(600, "wall")),
+        ("600", External(600, "wall")),
+        (" 250 w:package ", External(250, "package")),
+        ("0.5W:module", External(0.5, "module")),
+    ],
+)
+def test_a_cap_from_outside_says_what_it_limits(text, cap):
+    assert parse_external(text) == cap
+    assert parse_external(cap.text) == cap
+
+
+@pytest.mark.parametrize("text", ["600W:", "600W:psys", "600W:package+dram", "600W:wall:wall", ":wall", "70%:wall", ""])
+def test_a_cap_from_outside_of_no_scope_is_refused(text):
+    with pytest.raises(UsageError, match="--cap-external: ") as caught:
+        parse_external(text)
+    assert "\n" not in str(caught.value)

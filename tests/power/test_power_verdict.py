@@ -12,7 +12,7 @@ from power import limit_trees as trees
 from cpubench.errors import UsageError
 from cpubench.power import checked as checking
 from cpubench.power import verify as verifying
-from cpubench.power.levels import parse_level
+from cpubench.power.levels import External, parse_level
 from cpubench.power.states import SENTENCES, State
 from cpubench.power.verdict import Readings, judge
 from cpubench.power.verify import Drawn, Gauge, Times, verify_external
@@ -175,6 +175,21 @@ def test_an_external_cap_is_measured_and_never_written(monkeypatch, tmp_path):
         verify_external(330, Gauge("package", machine.watch), slower, Times(), machine.load).label
         == "verified(external)"
     )
+
+
+def test_an_external_cap_of_the_wall_is_not_judged_by_a_package(monkeypatch, tmp_path):
+    trees.xeon(tmp_path)
+    machine = Machine(tmp_path, monkeypatch)
+    gauge = Gauge("package", machine.watch)
+    for cap_w in (330, 100):  # neither verified nor over_cap
+        (row,) = checking.external(External(cap_w, "wall"), gauge, Times(), machine.load)
+        assert (row["state"], row["evidence"], row["watts"]) == ("external_claim", ["no_meter"], None)
+        assert row["text"].endswith(": it limits wall, the meter reads package")
+    assert machine.now == 0  # a load would show nothing
+    (row,) = checking.external(External(330, "package"), gauge, Times(), machine.load)
+    assert (row["level"], row["state"]) == ("external 330W:package", "verified(external)")
+    (row,) = checking.external(External(100, "package"), gauge, Times(), machine.load)
+    assert row["state"] == "over_cap"
 
 
 def test_the_virus_ends_with_its_parent():
