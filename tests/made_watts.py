@@ -76,7 +76,7 @@ def made_capped_run(
     variants = fields.pop("variants", None) or made_variants()
     families = list(dict.fromkeys(v.family for v in variants if v.scored))
     levels = [Level(name=cap, state=(states or {}).get(cap, "as_found" if cap == "as-is" else "verified"), text="made",
-                    watts=float(cap[:-1]) if cap.endswith("W") else None) for cap in caps]  # fmt: skip
+                    watts=float(cap[:-1]) if cap[0] < ":" and cap.endswith("W") else None) for cap in caps]  # fmt: skip
     windows = [Window(family=family, settle_ns=S, length_ns=LENGTH_NS) for family in families]
     plan = {"windows": windows, "caps": list(caps), "min_passes": 8, "power": made_power(levels, **(power or {}))}
     document = made_run(passes, seed=seed, noise=noise, variants=variants, **(plan | fields))

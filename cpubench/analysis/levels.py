@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import UnsetType
 
-from cpubench.analysis.cells import blocks_at
+from cpubench.analysis.cells import EXTERNAL, blocks_at
 from cpubench.analysis.composite import MIN_PASSES, Array, family_logs, log, present, weighted_logs
 from cpubench.analysis.estimates import PAIRED_RHO
 from cpubench.analysis.quantity import Json, composite, null
@@ -17,8 +17,10 @@ from cpubench.analysis.rates import divisors
 from cpubench.analysis.reference import Reference
 from cpubench.analysis.rows import skip_reason
 from cpubench.analysis.watts import Windows, mean_watts, windows_of
+from cpubench.power.verdict import MEAN_SHARE, MEAN_W
 from cpubench.results.names import row_key
 from cpubench.results.records import Plan, Run
+from cpubench.results.windows import Level, Power
 
 POINTS = 1000.0  # what the reference has
 MEASURES = ("per_core", "per_watt", "per_watt_net")
@@ -67,6 +69,31 @@ def levels_of(run: Run, rows: bool = True) -> dict[str, Windows]:
     return {cap: windows_of(run.plan, blocks_at(run, cap), rows) for cap in run.plan.caps}
 
 
+def over_cap(power: Power, level: Level | None, windows: Windows) -> int:
+    """In how many passes a window drew more than the cap of its level, by a meter of what the cap limits.
+
+    The mean over all families would hide one that draws too much behind the others.
+    """
+    if level is None or level.watts is None or _limited(power, level) != power.scope or not windows.watts:
+        return 0
+    most_w = MEAN_SHARE * level.watts + MEAN_W
+    return int(np.count_nonzero(np.any([watts > most_w for watts in windows.watts.values()], axis=0)))
+
+
+def _limited(power: Power, level: Level) -> str:
+    """What the cap of a level limits; "" where nobody said it of one that was set from outside."""
+    if not isinstance(level.scope, UnsetType):
+        return level.scope
+    return "" if level.name.startswith(EXTERNAL) else power.cap_scope
+
+
+def state_of(power: Power, level: Level | None, windows: Windows) -> str:
+    """The state of a level after its passes: what was shown before them, or that a window drew more than the cap."""
+    if over_cap(power, level, windows):
+        return "over_cap"
+    return level.state if level is not None else "unknown"
+
+
 def scored(
     plan: Plan, reference: Reference, names: Mapping[str, Sequence[str]], windows: Windows, idle_w: float | None
 ) -> Scored:  # fmt: skip
@@ -93,7 +120,12 @@ def scored(
             why[measure][family] = short
             if not short and metered and idle is not None:
                 watts = windows.watts.get(family, np.full(windows.passes, np.nan)) - idle
-                logs[measure][family] = family_logs(metered) - log(np.where(watts > 0, watts, np.nan))
+                below = int(np.count_nonzero(watts <= 0))
+                if below:  # to leave those passes out would be trimming by value
+                    text = f"in {below} of {windows.passes} passes the windows drew no more than idle"
+                    why[measure][family] = [f"{family} ({text})"]
+                else:
+                    logs[measure][family] = family_logs(metered) - log(watts)
     return Scored(windows, logs, why)
 
 

@@ -11,16 +11,27 @@ from msgspec import UnsetType
 from msgspec.structs import asdict
 
 from cpubench.analysis.cells import BASE_CAP, blocks_at
-from cpubench.analysis.composite import Array, log
+from cpubench.analysis.composite import log
 from cpubench.analysis.flags import around_windows, moved, window_flags
-from cpubench.analysis.levels import Idle, Scored, figure, idle_of, levels_of, of_families, ratio, scored
-from cpubench.analysis.quantity import no_meter, null, quantity
+from cpubench.analysis.levels import (
+    POINTS,
+    Idle,
+    Scored,
+    figure,
+    idle_of,
+    levels_of,
+    of_families,
+    over_cap,
+    ratio,
+    scored,
+    state_of,
+)
+from cpubench.analysis.quantity import composite, no_meter, null, quantity
 from cpubench.analysis.reference import Reference
-from cpubench.power.verdict import MEAN_SHARE, MEAN_W
 from cpubench.results.names import row_key
 from cpubench.results.records import Block, Run
-from cpubench.results.states import CLAIMED
-from cpubench.results.windows import Level
+from cpubench.results.states import CLAIMED, HELD
+from cpubench.results.windows import Level, Power
 
 Json = dict[str, Any]
 COUNTERS = {"thermal": ("core_throttles", "package_throttles"), "power_limit": ("power_limits",)}
@@ -68,34 +79,33 @@ def power_document(made: Watched | None) -> Json | None:
     if made is None or power is None:
         return None
     known = {level.name: level for level in power.levels}
-    levels = [_level(made, cap, known.get(cap)) for cap in made.run.plan.caps]
+    levels = [_level(made, power, cap, known.get(cap)) for cap in made.run.plan.caps]
     merged = None if isinstance(power.merged, UnsetType) else asdict(power.merged)
     return {
         "meter": power.meter or None, "problem": power.problem or None, "scope": power.scope or None,
         "provenance": power.provenance or None, "cap_scope": power.cap_scope or None, "shortened": power.shortened,
         "merged": merged,
         "idle": {"before_watts": made.idle.before_w, "after_watts": made.idle.after_w, "reason": made.idle.reason},
-        "levels": levels, "most_efficient": _most_efficient(made, levels), "efficiency": _efficiency(made),
+        "levels": levels, "most_efficient": _most_efficient(made, levels), "efficiency": _efficiency(made, levels),
     }  # fmt: skip
 
 
-def _level(made: Watched, cap: str, known: Level | None) -> Json:
+def _level(made: Watched, power: Power, cap: str, known: Level | None) -> Json:
     one, blocks = made.levels[cap], blocks_at(made.run, cap)
-    power, measures = made.run.plan.powered, ("per_core", "per_watt", "per_watt_net")
-    with_meter = power is not None and power.meter
+    with_meter, measures = bool(power.meter), ("per_core", "per_watt", "per_watt_net")
     figures = {m: figure(one, m, made.families, made.weights, made.idle) if m == "per_core" or with_meter
                else no_meter() for m in measures}  # fmt: skip
     of_families_ = {family: {m: figure(one, m, [family], None, made.idle) if m == "per_core" or with_meter
                              else no_meter() for m in measures} | {"ratio": _ratios(made, cap, [family])}
                     for family in one.why["per_core"]}  # fmt: skip
-    over = _over(made, known, one.windows.mean_w)
-    state = known.state if known is not None else "unknown"
     return {
-        "level": cap, "state": "over_cap" if over else state, "shown": state,
+        "level": cap, "state": state_of(power, known, one.windows),
+        "shown": known.state if known is not None else "unknown",
         "text": known.text if known is not None else "", "cap_watts": known.watts if known is not None else None,
         "evidence": list(known.evidence) if known is not None else [],
         "flags": list(known.flags) if known is not None else [],
-        "passes": one.windows.passes, "over_cap_passes": over, "changed_passes": sum(bool(b.changed) for b in blocks),
+        "passes": one.windows.passes, "over_cap_passes": over_cap(power, known, one.windows),
+        "changed_passes": sum(bool(b.changed) for b in blocks),
         "flagged": sum(bool(window_flags(made.run.plan, block)) for block in blocks),
         "watts": quantity(log(one.windows.mean_w), reason=_why(one)) if with_meter else no_meter(),
         **figures, "ratio": _ratios(made, cap, made.families), "families": of_families_,
@@ -106,16 +116,6 @@ def _level(made: Watched, cap: str, known: Level | None) -> Json:
 
 def _why(one: Scored) -> str:
     return next(iter(one.windows.reasons.values()), "not measured")
-
-
-def _over(made: Watched, known: Level | None, watts: Array) -> int:
-    """In how many passes a level drew more than its cap, by a meter of the cap's own scope."""
-    power = made.run.plan.powered
-    if known is None or known.watts is None or power is None:
-        return 0
-    if power.cap_scope and power.cap_scope != power.scope:
-        return 0
-    return int(np.count_nonzero(watts > MEAN_SHARE * known.watts + MEAN_W))
 
 
 def _ratios(made: Watched, cap: str, families: list[str]) -> Json:
@@ -132,16 +132,23 @@ def _ratios(made: Watched, cap: str, families: list[str]) -> Json:
     return found if power is not None and power.meter else found | {"per_watt": no_meter()}
 
 
-def _efficiency(made: Watched) -> Json:
-    """The geometric mean over the levels of the points per watt, inside each pass (as SERT does over loads)."""
+def _efficiency(made: Watched, rows: Sequence[Json]) -> Json:
+    """The geometric mean over the levels of the points per watt, inside each pass (as SERT does over loads).
+
+    Of levels whose caps hold: what a host does above its cap is no part of the curve.
+    """
     power = made.run.plan.powered
     if power is None or not power.meter:
         return no_meter()
+    loose = [f"{row['level']} ({row['state']})" for row in rows if row["state"] not in HELD]
+    if loose:
+        return null(f"not shown to hold: {', '.join(loose)}")
     logs = [of_families(one, "per_watt", made.families, made.weights) for one in made.levels.values()]
     there = [values for values in logs if values is not None]
     if len(there) < max(2, len(logs)):
         return null("one level is no curve" if len(logs) < 2 else "a level has no points per watt")
-    return quantity(np.mean(there, axis=0), 1000.0)
+    mean = np.mean(there, axis=0)
+    return composite(mean, [], len(mean), POINTS)
 
 
 def _most_efficient(made: Watched, rows: Sequence[Json]) -> Json:

@@ -67,7 +67,7 @@ def _remarks(power: Power, document: Json) -> list[Json]:
         if row["state"] not in ("verified", "verified(external)", "as_found"):
             said.append(_note("cap_state", f"{row['state']}: {row['text']}", level))
         if row["over_cap_passes"]:
-            text = f"in {row['over_cap_passes']} of {row['passes']} passes the windows drew more than the cap allows"
+            text = f"in {row['over_cap_passes']} of {row['passes']} passes a window drew more than the cap allows"
             said.append(_note("over_cap", text, level))
         if "clamp_changed" in row["flags"]:
             text = "a switch was written that also lets the cap reach below the base clock: a reboot undoes that"

@@ -11,11 +11,13 @@ import pytest
 from made import made_run
 from made_watts import WATTS, loaded, made_capped_run, made_log
 
+from cpubench.analysis.curves import curves_of
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.score import score
 from cpubench.results.check import check_run
 from cpubench.results.records import Run
 from cpubench.results.recount import check_counts
+from cpubench.results.windows import Level
 
 Doc = dict[str, Any]
 FAMILIES = {"spawn": 1, "file": 1, "switch": 1, "lock": 1, "memory": 1}
@@ -103,6 +105,73 @@ def test_watts_above_the_cap_take_the_word_verified_away(reference: Doc) -> None
     assert (row["state"], row["shown"], row["over_cap_passes"]) == ("over_cap", "verified", 12)
     other = made_capped_run(12, caps={"as-is": (1.0, 1.0), "100W": (1.2, 0.8)}, power={"cap_scope": "board"})
     assert level(scored(other, reference), "100W")["state"] == "verified"  # watts of a package are not a board's
+
+
+def test_one_family_above_the_cap_is_not_hidden_by_the_others(reference: Doc) -> None:
+    """Memory draws 180 W under 170 W in five passes, and all families together 118 W."""
+    document = made_capped_run(12, caps={"as-is": (1.0, 1.0), "170W": (1.2, 0.72)})
+    for one in document["passes"][5:]:
+        block = next(block for block in one["blocks"] if block["cap"] == "170W")
+        memory = next(window for window in block["windows"] if window["family"] == "memory")
+        for reading in memory["log"]["readings"]:
+            reading[1] = [reading[1][0] // 2]
+    row = level(scored(document, reference), "170W")
+    assert row["watts"]["value"] < 170
+    assert (row["state"], row["shown"], row["over_cap_passes"], row["passes"]) == ("over_cap", "verified", 5, 12)
+    curves = curves_of(loaded(document))
+    assert curves is not None
+    assert (curves.levels["170W"].state, curves.levels["as-is"].state) == ("over_cap", "as_found")
+
+
+@pytest.mark.parametrize(("scope", "over"), [("package", 12), ("wall", 0), (None, 0)])
+def test_a_cap_from_outside_is_judged_by_a_meter_of_what_it_limits(
+    reference: Doc, scope: str | None, over: int
+) -> None:
+    """None: a file of before the scope was told."""
+    document = made_capped_run(12, caps={"external=100W": (1.2, 0.8)}, power={"cap_scope": ""})
+    told = {"name": "external=100W", "state": "verified(external)", "text": "made", "watts": 100.0}
+    run = loaded(document)
+    power = msgspec.structs.replace(
+        run.plan.powered, levels=[msgspec.convert(told | ({"scope": scope} if scope else {}), Level)]
+    )
+    row = level(score(msgspec.structs.replace(run, plan=msgspec.structs.replace(run.plan, power=power)), reference),
+                "external=100W")  # fmt: skip
+    assert row["over_cap_passes"] == over
+    assert row["state"] == ("over_cap" if over else "verified(external)")
+
+
+def test_passes_that_drew_no_more_than_idle_are_not_left_out(reference: Doc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mean of the others would be of those passes that drew more by chance."""
+    monkeypatch.setattr("made_watts.HOOKED", set())
+    document = made_capped_run(12, noise=0)
+    for one in document["passes"][:4]:
+        block = next(block for block in one["blocks"] if block["cap"] == "as-is")
+        memory = next(window for window in block["windows"] if window["family"] == "memory")
+        for reading in memory["log"]["readings"]:
+            reading[1] = [reading[1][0] // 6]
+    row = level(scored(document, reference), "as-is")
+    why = "missing: memory (in 4 of 12 passes the windows drew no more than idle)"
+    for figure in (row["families"]["memory"]["per_watt_net"], row["per_watt_net"]):
+        assert (figure["value"], figure["reason"]) == (None, why)
+    assert row["families"]["memory"]["per_watt"]["passes"] == 12
+    assert row["families"]["spawn"]["per_watt_net"]["passes"] == 12
+
+
+def test_the_mean_over_levels_is_of_eight_passes_and_of_caps_that_hold(
+    reference: Doc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("made_watts.HOOKED", set())
+
+    def mean(passes: int = 8, **fields: Any) -> Doc:
+        found: Doc = scored(made_capped_run(passes, **fields), reference)["power"]["efficiency"]
+        return found
+
+    assert mean()["value"] > 0
+    assert mean(states={"200W": "not_binding"})["value"] > 0
+    assert mean(7)["reason"] == "8 passes are needed; 7 of 7 are complete"
+    assert mean(states={"200W": "set_unverified"})["reason"] == "not shown to hold: 200W (set_unverified)"
+    over = mean(caps={"as-is": (1.0, 1.0), "100W": (1.2, 0.8)})
+    assert (over["value"], over["reason"]) == (None, "not shown to hold: 100W (over_cap)")
 
 
 def test_rows_have_watts_and_joules_where_readings_stand_at_their_ends(unhooked: Doc) -> None:
