@@ -129,6 +129,10 @@ def test_the_joules_of_each_window_are_those_of_the_series(capsys, measured, tmp
     code, _, err = merge(capsys, tmp_path / "n", tmp_path / "w.csv")
     assert (code, len(err)) == (2, 1)
     assert "merge with the run it was made of" in err[0]
+    whole = state(tmp_path / "n")
+    code, _, err = cpubench(capsys, "run", "--resume", tmp_path / "n")
+    assert (code, "its watts are merged: resume the run it was made of" in err[0]) == (2, True)
+    assert state(tmp_path / "n") == whole
 
 
 def test_a_counter_in_a_column_of_its_own_in_another_zone_does_as_well(capsys, measured, tmp_path):
