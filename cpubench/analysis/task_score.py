@@ -60,7 +60,8 @@ def task_score(run: TaskRun, reference: TaskReference, scenario: Scenario) -> Js
     return {
         "suite": run.suite, "reference": reference.name, "hostname": run.host.get("hostname"),
         "divisor_kind": run.divisor.kind, "scenario": scenario.name, "weights_sha256": scenario.sha256,
-        "source": scenario.tasks_source, "covers": sum(one["weight"] or 0.0 for one in made if one["score"]["value"] is not None) / WHOLE,
+        "source": scenario.tasks_source,
+        "covers": sum(one["weight"] or 0.0 for one in made if one["score"]["value"] is not None) / WHOLE,
         "score": whole, "equal_weights": _whole(dict.fromkeys(tasks, 1.0), tasks, reasons),
         "tasks": made, "rows": rows, "profile": run.profile, "estimate": estimate,
         "publishable": not estimate and sure, "notes": _notes(run, reference),
