@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from cpubench.analysis.task_spans import LEAST, good, percentiles, pressure
-from cpubench.results.task_records import TaskRow, TaskRun, windowed
+from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
 TWICE = 2.0  # what the 95th percentile may be of solo
 PRESSED = 0.1  # share of a window in which some task waited: below that nothing is the limit
@@ -22,8 +22,8 @@ def solo_s(run: TaskRun, row: TaskRow) -> dict[str, float]:
     for other in run.tasks:
         if other.task == wanted and not windowed(other) and (other.params, other.tools) == (row.params, row.tools):
             for one in filter(good, other.repeats):
-                for at, step in enumerate(one.spans.step):
-                    found[other.steps[step].label].append(one.spans.wall_ns[at] / 1e9)
+                for at in _steps(one):
+                    found[other.steps[one.spans.step[at]].label].append(one.spans.wall_ns[at] / 1e9)
     return {label: median(times) for label, times in found.items()}
 
 
@@ -34,11 +34,16 @@ def stretches(run: TaskRun, row: TaskRow) -> list[float]:
     """
     alone = solo_s(run, row)
     return [
-        one.spans.wall_ns[at] / 1e9 / alone[row.steps[step].label]
+        one.spans.wall_ns[at] / 1e9 / alone[label]
         for one in row.repeats
-        for at, step in enumerate(one.spans.step)
-        if alone.get(row.steps[step].label)
+        for at in _steps(one)
+        if alone.get(label := row.steps[one.spans.step[at]].label)
     ]
+
+
+def _steps(one: Repeat) -> list[int]:
+    """Places of the spans that are steps: a server's is as long as the server lived."""
+    return [at for at, back in enumerate(one.spans.background) if not back]
 
 
 def density(run: TaskRun) -> Json:
@@ -57,10 +62,11 @@ def density(run: TaskRun) -> Json:
             beyond = level
             break
         best = level["agents"] if level["within"] else best
-    if beyond is None:
-        reason = "more agents were not tried"
-    else:
+    if beyond is not None:
         reason = beyond["reason"] or f"{beyond['agents']} agents are beyond twice solo"
+    else:
+        untold = [level for level in levels if level["within"] is None and level["agents"] > (best or 0)]
+        reason = f"{untold[0]['agents']} agents: {untold[0]['reason']}" if untold else "more agents were not tried"
     limit = None if beyond is None else _limit(beyond)
     return {"agents": best, "reason": reason, "levels": levels, "first_limit": limit}
 

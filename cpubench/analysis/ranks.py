@@ -20,7 +20,7 @@ DRAWS = 1000
 BAND = 0.5
 SEED = 1  # any; the same runs must give the same share again
 ALIKE = {"suite": "suite", "reference": "reference", "scenario": "scenario", "weights_sha256": "hash of the weights"}
-TASKS_ALIKE = ALIKE | {"covers": "share of the tasks that is covered"}
+TASKS_ALIKE = ALIKE | {"divisor_kind": "kind of core", "covers": "share of the tasks that is covered"}
 
 Json = dict[str, Any]
 
@@ -54,10 +54,10 @@ def task_ranks(documents: Sequence[Json]) -> list[Json]:
 
 
 def _task_pair(a: int, b: int, one: Json, other: Json) -> Json:
-    reason = next((f"the {words} of the two differs" for key, words in TASKS_ALIKE.items()
-                   if one.get(key) != other.get(key)), None)  # fmt: skip
     heads = [one["score"], other["score"]]
-    reason = reason or next((f"no task score: {head['reason']}" for head in heads if head["value"] is None), None)
+    reason = next((f"no task score: {head['reason']}" for head in heads if head["value"] is None), None)
+    reason = reason or next((f"the {words} of the two differs" for key, words in TASKS_ALIKE.items()
+                             if one.get(key) != other.get(key)), None)  # fmt: skip
     if reason:
         return {"a": a, "b": b, "share": None, "separable": False, "reason": reason}
     weights = {row["task"]: row["weight"] for row in one["tasks"] if row["weight"]}

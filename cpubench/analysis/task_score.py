@@ -2,7 +2,8 @@
 
 A task is the geometric mean of its rows. Tasks that are done once a round are combined inside each round, as kernels
 are inside each pass; T4, which is done in windows of its own, is added as an independent part. A task that the
-reference has and the run lacks makes the score null; one that no reference has yet is not covered, and is named.
+reference has and the run lacks, or failed at in any repeat, makes the score null; one that no reference has yet is not
+covered, and is named.
 """
 
 from __future__ import annotations
@@ -55,13 +56,15 @@ def task_score(run: TaskRun, reference: TaskReference, scenario: Scenario) -> Js
     made = _tasks(scenario, tasks, reasons)
     whole = _whole(scenario.tasks, tasks, reasons)
     estimate = run.estimate or run.stopped != "done"
+    sure = whole["low"] is not None and whole["high"] is not None
     return {
         "suite": run.suite, "reference": reference.name, "hostname": run.host.get("hostname"),
-        "scenario": scenario.name, "weights_sha256": scenario.sha256, "source": scenario.tasks_source,
+        "divisor_kind": run.divisor.kind, "scenario": scenario.name, "weights_sha256": scenario.sha256,
+        "source": scenario.tasks_source,
         "covers": sum(one["weight"] or 0.0 for one in made if one["score"]["value"] is not None) / WHOLE,
         "score": whole, "equal_weights": _whole(dict.fromkeys(tasks, 1.0), tasks, reasons),
         "tasks": made, "rows": rows, "profile": run.profile, "estimate": estimate,
-        "publishable": not estimate and whole["value"] is not None, "notes": _notes(run, reference),
+        "publishable": not estimate and sure, "notes": _notes(run, reference),
     }  # fmt: skip
 
 
@@ -148,6 +151,9 @@ def _notes(run: TaskRun, reference: TaskReference) -> list[str]:
         made.append(f"the run of tasks was {run.stopped}")
     if run.inputs_sha256 != reference.inputs_sha256:
         made.append("its inputs are others than the reference's: versions say which work is the same")
+    if run.divisor.kind != reference.divisor_kind:
+        kinds = f"a core is a {run.divisor.kind}, of the reference a {reference.divisor_kind}"
+        made.append(f"{kinds}: agents a core are not alike")
     own = programs_of(run)
     for name, version in reference.programs.items():
         if name in own and own[name] != version:

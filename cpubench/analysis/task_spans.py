@@ -79,14 +79,16 @@ def paths(row: TaskRow, one: Repeat, price: dict[str, tuple[float, float]]) -> d
 
     ``process``: the starts of shells and interpreters at the price of empty ones, never more than the step used;
     ``kernel``: its other system time, most of it files, faults and pipes; ``user``: its other user time, the tools' own
-    code; ``off_cpu``: wall time of steps in which none of their processes ran, for want of a CPU or of the disk.
+    code; ``off_cpu``: wall time of steps in which neither their processes ran nor the server that they waited for, for
+    want of a CPU or of the disk.
     """
-    made = dict.fromkeys(PATHS, 0.0)
+    made, served_s = dict.fromkeys(PATHS, 0.0), 0.0
     for at, step in enumerate(one.spans.step):
         name, user, kernel = row.steps[step], one.spans.user_us[at] / 1e6, one.spans.sys_us[at] / 1e6
         starts = (name.pythons, price["python"]), (name.shells, price["shell"])
         if one.spans.background[at]:
             starts = (0, price["python"]), (0, price["shell"])
+            served_s += user + kernel
         else:
             made["off_cpu"] += max(0.0, one.spans.wall_ns[at] / 1e9 - user - kernel)
         start_user = min(user, sum(count * one_user for count, (one_user, _) in starts))
@@ -94,6 +96,7 @@ def paths(row: TaskRow, one: Repeat, price: dict[str, tuple[float, float]]) -> d
         made["process"] += start_user + start_kernel
         made["user"] += user - start_user
         made["kernel"] += kernel - start_kernel
+    made["off_cpu"] = max(0.0, made["off_cpu"] - served_s)
     return made
 
 

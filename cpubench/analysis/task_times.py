@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cpubench.analysis.density import solo_s
 from cpubench.analysis.task_spans import good
 from cpubench.analysis.tasks import tasks_document
-from cpubench.results.task_records import Repeat, TaskRow, TaskRun
+from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
 LOAD = 4  # agents a core in the scored row of T4: every profile has it, and two CPUs carried it within twice solo
 FLEET = f"T4[{LOAD} agents a core]"
@@ -24,32 +25,48 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of a task by the index of its repeat; ``reason`` says why there are none."""
+    """Seconds of a task by the index of its repeat; ``reason`` says why there are none. ``failed`` repeats are counted,
+    and where there is one the task has no time: those that a timeout spared would be the fast ones."""
 
     task: str
     version: int
     seconds: dict[int, float]
     reason: str
+    failed: int = 0
 
 
 def task_times(run: TaskRun) -> dict[str, Times]:
     """The times of all tasks but T0, by row. T4 is there as ``FLEET``, at 4 agents a core: see ``_loaded``; of other
-    tasks that are done in windows nobody has said what their time is."""
+    tasks that are done in windows nobody has said what their time is: they are no scored rows."""
     rates = {row["task"]: row["tasks_per_hour"] for row in tasks_document(run)["tasks"]}
     told = {name: rate["reason"] if rate["value"] is None else None for name, rate in rates.items()}
     made: dict[str, Times] = {}
     for row in run.tasks:
-        reason = told[row.name] or "not measured"
-        done = [one for one in row.repeats if good(one)]
+        lost = [one for one in row.repeats if not good(one)]
+        reason = _failed(row, lost) or told[row.name] or "not measured"
+        done = [] if lost else row.repeats
         if row.task == "T4":
-            if row.agents != LOAD * run.divisor.n or row.tools:
+            if row.agents != scored_agents(run.divisor.n) or row.tools:
                 continue
             found = {} if told[row.name] else {one.index: _loaded(run, row, one) for one in done}
             seconds = {index: value for index, value in found.items() if value is not None}
-            made[FLEET] = Times(row.task, row.version, seconds, reason if told[row.name] else "T1 alone was not done")
-        elif row.task != "T0" and not any(one.window_ns for one in done):
-            made[row.name] = Times(row.task, row.version, {one.index: one.wall_ns / 1e9 for one in done}, reason)
+            reason = reason if lost or told[row.name] else "T1 alone was not done"
+            made[FLEET] = Times(row.task, row.version, seconds, reason, len(lost))
+        elif row.task != "T0" and not windowed(row):
+            seconds = {one.index: one.wall_ns / 1e9 for one in done}
+            made[row.name] = Times(row.task, row.version, seconds, reason, len(lost))
     return made
+
+
+def scored_agents(cores: float) -> int:
+    """Agents of the scored row of T4: 4 a core, rounded down as levels are where a quota grants parts of a CPU."""
+    return max(1, int(LOAD * cores))
+
+
+def _failed(row: TaskRow, lost: Sequence[Repeat]) -> str | None:
+    """How many repeats failed, and what the first said; None where none did."""
+    said = [text for one in lost for text in (*one.failures, *one.leftovers)]
+    return f"{len(lost)} of {len(row.repeats)} repeats failed: {said[0]}" if said else None
 
 
 def _loaded(run: TaskRun, row: TaskRow, one: Repeat) -> float | None:

@@ -11,11 +11,11 @@ import numpy as np
 from cpubench.analysis.density import burst_effect, density, stretches
 from cpubench.analysis.flags import environment_verdicts
 from cpubench.analysis.quantity import no_meter, null, quantity
+from cpubench.analysis.task_rates import basis, core_seconds, per_hour, step_walls, unsteady
 from cpubench.analysis.task_spans import (
     LEAST,
     PATHS,
     around_s,
-    cpu_s,
     good,
     paths,
     percentiles,
@@ -26,14 +26,6 @@ from cpubench.analysis.task_spans import (
 )
 from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
-STEADY = 10  # windows are so many times as long as the 95th percentile of steps
-NEIGHBOUR_STEPS = 50  # of a task of T6, as many as T4's has
-BASES = {
-    "T3": "steps that ended in the window, by the steps of a task, without waits",
-    "T4": "steps that ended in the window, by the steps of a task, waits for the model included",
-    "T5": "turns that ended in the window, by the turns of a task, without waits",
-    "T6": f"steps of neighbours that ended in the window, by {NEIGHBOUR_STEPS}, paced to half of the CPUs",
-}
 HOST = ("hostname", "cpu_model", "kernel", "arch", "virtual")
 
 Json = dict[str, Any]
@@ -66,11 +58,11 @@ def _row(run: TaskRun, row: TaskRow) -> Json:
     done = [one for one in row.repeats if good(one)]
     reason = _reason(row, done)
     fleet = windowed(row)
-    unsteady = _unsteady(row, done)
-    reason = unsteady or reason
-    seconds = [] if unsteady else [_core_seconds(row, one) for one in done]
-    hours = [] if unsteady else [_per_hour(row, one) for one in done]
-    per_hour = _quantity(hours, reason)
+    shaky = unsteady(row, done)
+    reason = shaky or reason
+    counted = [] if shaky else done
+    seconds = [core_seconds(row, one) for one in counted]
+    rate = _quantity([per_hour(row, one) for one in counted], reason)
     whole = fleet and row.agents >= run.divisor.n
     whole_s = [] if fleet else [one.wall_ns / 1e9 for one in done]
     wall = _quantity(whole_s, "no task is whole in a window" if fleet else reason)
@@ -78,13 +70,12 @@ def _row(run: TaskRun, row: TaskRow) -> Json:
     made = {
         "task": row.name, "agents": row.agents, "version": row.version, "tools": row.tools, "skipped": row.skipped,
         "repeats": len(row.repeats), "failures": sum(not good(one) for one in row.repeats),
-        "tasks_per_hour": per_hour,
-        "basis": BASES.get(row.task, BASES["T3"]) if fleet else "one agent, no waits for a model",
-        "tasks_per_hour_per_core": _scaled(per_hour, 1 / run.divisor.n) if whole else null(few),
-        **_power(run, row, [] if unsteady else done, reason),
+        "tasks_per_hour": rate, "basis": basis(run, row),
+        "tasks_per_hour_per_core": _scaled(rate, 1 / run.divisor.n) if whole else null(few),
+        **_power(run, row, counted, reason),
         "core_seconds_per_task": _quantity(seconds, reason), "wall_s": wall,
         "phases": _phases(row, done, reason), "paths": _paths(run, row, done, reason),
-        "steps": percentiles([wall for times in walls(row, done).values() for wall in times]),
+        "steps": percentiles(step_walls(row, done)),
         "kinds": {kind: percentiles(times) for kind, times in walls(row, done).items()},
         "counts": _counts(done), "flags": _flags(run, done),
     }  # fmt: skip
@@ -107,23 +98,6 @@ def _reason(row: TaskRow, done: Sequence[Repeat]) -> str:
     return "not measured"
 
 
-def _unsteady(row: TaskRow, done: Sequence[Repeat]) -> str | None:
-    """Why the windows of many agents tell no rate; None where they do.
-
-    Steps that take a good part of the window are cut at its end, the long ones most often: 64 agents on two CPUs and
-    20 s, whose p95 was 7 s, used 2.8 core-seconds a task by the steps that ended, and 4.0 each alone.
-    """
-    times = [wall for kind in walls(row, done).values() for wall in kind]
-    if not windowed(row) or not done:
-        return None
-    if len(times) < LEAST["p95"]:
-        return f"{len(times)} steps; {LEAST['p95']} are needed: give a longer --window"
-    slow_s, window_s = percentiles(times)["p95_s"], done[0].wall_ns / 1e9
-    if slow_s > window_s / STEADY:
-        return f"not steady: steps of {slow_s:.1f} s in a window of {window_s:g} s; give a longer --window"
-    return None
-
-
 def _quantity(values: Sequence[float], reason: str) -> Json:
     """The mean with its interval over repeats; null where one of them is 0, whose logarithm is none."""
     if values and min(values) <= 0:
@@ -136,22 +110,6 @@ def _scaled(one: Json, factor: float) -> Json:
             for name, value in one.items()}  # fmt: skip
 
 
-def _tasks(row: TaskRow, one: Repeat) -> float:
-    """How many tasks a repeat did: one, or the steps that ended in the window by the steps of a task."""
-    if not windowed(row):
-        return 1.0
-    steps = [step for step, back in zip(one.spans.step, one.spans.background, strict=True) if not back]
-    if row.task == "T6":
-        return sum(row.steps[step].kind != "burst" for step in steps) / NEIGHBOUR_STEPS
-    if row.task == "T5":
-        return len(steps) / sum(step.kind == "turn" for step in row.steps)
-    return len(steps) / len(row.steps)
-
-
-def _per_hour(row: TaskRow, one: Repeat) -> float:
-    return 3600 * _tasks(row, one) / (one.wall_ns / 1e9)
-
-
 def _power(run: TaskRun, row: TaskRow, done: Sequence[Repeat], reason: str) -> Json:
     """Mean watts, and what a task or an hour of it cost in them; null with the reason where a repeat has none."""
     if not run.meter:
@@ -159,17 +117,12 @@ def _power(run: TaskRun, row: TaskRow, done: Sequence[Repeat], reason: str) -> J
     unmetered = [one.power_reason or "the meter told nothing" for one in done if one.mean_w is None]
     if unmetered:
         return dict.fromkeys(("watts", "tasks_per_hour_per_watt", "joules_per_task"), null(unmetered[0]))
-    each = [(one.mean_w or 0.0, _per_hour(row, one)) for one in done]
+    each = [(one.mean_w or 0.0, per_hour(row, one)) for one in done]
     return {
         "watts": _quantity([watts for watts, _ in each], reason),
         "tasks_per_hour_per_watt": _quantity([hour / watts for watts, hour in each], reason),
         "joules_per_task": _quantity([3600 * watts / hour if hour else 0.0 for watts, hour in each], reason),
     }
-
-
-def _core_seconds(row: TaskRow, one: Repeat) -> float:
-    tasks = _tasks(row, one)
-    return sum(cpu_s(one, at) for at in range(len(one.spans.step))) / tasks if tasks else 0.0
 
 
 def _phases(row: TaskRow, done: Sequence[Repeat], reason: str) -> Json:

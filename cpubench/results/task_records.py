@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
@@ -112,3 +113,8 @@ class TaskRun(Struct, frozen=True, kw_only=True):
 def windowed(row: TaskRow) -> bool:
     """Whether many did the task in a window; else one did it from its first step to its last."""
     return row.task in ("T4", "T6") or row.agents > 1
+
+
+def paced_cpus(divisor: Divisor, cpus: Sequence[int]) -> float:
+    """The CPUs of which neighbours of T6 use half: what a quota grants, else all that the run may use."""
+    return divisor.n if divisor.kind == "granted_cpu" else len(cpus)

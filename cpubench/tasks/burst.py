@@ -2,7 +2,8 @@
 
 Traces of 144 coding tasks had a baseline of 185 MB an agent, peaks of 2 to 4 GB, up to 2.9 GB within a second, and
 bursts of one to two seconds (arXiv 2602.09345). Neighbours run a short tool each and wait so long after it that all
-together use half of the CPUs, as agents that wait for their models leave them idle.
+together use half of the CPUs (of a quota: of what it grants), as agents that wait for their models leave them idle.
+Where they are fewer than half of the CPUs they do not wait, and use less.
 """
 
 from __future__ import annotations
@@ -82,10 +83,11 @@ def _bursts(table: desk.Desk, size: int, open_ns: int, end_ns: int) -> list[str]
 
 
 def _works(spec: Json, task: Task, table: desk.Desk, end_ns: int) -> list[str]:
-    """Runs the tool again and again; of how the wait is drawn, its mean keeps half of the CPUs busy."""
+    """Runs the tool again and again; of how the wait is drawn, its mean keeps half of the CPUs busy, if enough work."""
     todo = task.steps(table.place)
     rng = random.Random(f"{spec['seed']} {spec['index']} {table.agent}")
-    idle = max(0.0, 2 * (task.agents - 1) / len(spec["cpus"]) - 1)  # of a step's time, waited after it
+    idle = max(0.0, 2 * (task.agents - 1) / spec["paced_cpus"] - 1)  # of a step's time, waited after it
+    begins_s = bursts(spec["window_ns"] / 1e9)
     wait_s = rng.random() * 0.1
     while True:
         time.sleep(min(wait_s, max(0, end_ns - time.monotonic_ns()) / 1e9))
@@ -93,7 +95,7 @@ def _works(spec: Json, task: Task, table: desk.Desk, end_ns: int) -> list[str]:
         if now_ns >= end_ns:
             return []
         at_s = (now_ns - table.zero_ns) / 1e9
-        step = place_at(at_s)
+        step = place_at(at_s, begins_s)
         table.idle_ns = now_ns
         try:
             took_ns = desk.do(table, step, todo[step], end_ns).wall_ns

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cpubench.tasks.steps import Place, Step
 
 VERSION = 1
@@ -26,9 +28,9 @@ def steps(place: Place) -> list[Step]:
     return [Step("burst", "burst", "sandbox.create", fixed=False, pure=True), *tools]
 
 
-def place_at(at_s: float) -> int:
-    """The place of a neighbour's step that begins at this second of the window; before it, it is outside."""
-    return DURING if at_s >= FIRST_S and (at_s - FIRST_S) % EVERY_S < BURST_S else OUTSIDE
+def place_at(at_s: float, begins_s: Sequence[float]) -> int:
+    """The place of a neighbour's step that begins at this second of a window with these bursts."""
+    return DURING if any(begin <= at_s < begin + BURST_S for begin in begins_s) else OUTSIDE
 
 
 def bursts(window_s: float) -> list[float]:

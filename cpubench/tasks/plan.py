@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cpubench.results.records import Divisor
+from cpubench.results.task_records import paced_cpus
 from cpubench.tasks import burst_steps, catalogue
 from cpubench.tasks.catalogue import Task
 
@@ -65,14 +67,14 @@ class Options:
     allow_estimated: bool = False
 
 
-def numbers(options: Options, cores: int) -> list[int]:
-    """Numbers of agents of T4, ascending."""
+def numbers(options: Options, cores: float) -> list[int]:
+    """Numbers of agents of T4, ascending. ``cores`` are the divisor's: under a quota, what it grants."""
     if options.agents is not None:
         return sorted(set(options.agents))
     return sorted({max(1, int(multiple * cores)) for multiple in PROFILES[options.profile].multiples})
 
 
-def planned(options: Options, cores: int, tools: tuple[str, ...], memory_bytes: int | None) -> list[Task]:
+def planned(options: Options, cores: float, tools: tuple[str, ...], memory_bytes: int | None) -> list[Task]:
     """All tasks of the options, in the order of their rows."""
     every = [*catalogue.solo(tools), *catalogue.fleets(numbers(options, cores), tools)]
     if options.tasks is None:
@@ -80,7 +82,7 @@ def planned(options: Options, cores: int, tools: tuple[str, ...], memory_bytes: 
     return catalogue.chosen([*every, *many(options.profile, cores, memory_bytes)], options.tasks)
 
 
-def many(profile: str, cores: int, memory_bytes: int | None) -> list[Task]:
+def many(profile: str, cores: float, memory_bytes: int | None) -> list[Task]:
     """The windows of T3, T5 and T6."""
     one = PROFILES[profile]
     made = [Task("T3", ("all",), agents=max(2, int(multiple * cores))) for multiple in one.boxes]
@@ -133,5 +135,6 @@ def spec_of(document: dict[str, Any], options: Options, task: Task, index: int) 
         "task": task.task, "params": task.params, "tools": task.tools, "agents": task.agents, "index": index,
         "python": programs["python3"]["path"], "cc": programs.get("cc", {}).get("path", ""),
         "shell": programs["sh"]["path"], "cpus": document["cpus"], "seed": document["seed"],
+        "paced_cpus": paced_cpus(Divisor(**document["divisor"]), document["cpus"]),
         "window_ns": round(window_s(options, task) * 1e9), "think": options.think,
     }  # fmt: skip

@@ -45,7 +45,7 @@ def run(options: Options, tell: Tell) -> Path:
     tools = programs.check_tools(options.tools)
     with place.host_lock():
         facts, cores = collect(), read_topology().cores
-        tasks = plan.planned(options, len(cores), tools, facts["memory_bytes"])
+        tasks = plan.planned(options, divisor(facts, len(cores))[1], tools, facts["memory_bytes"])
         meter, problem = _meter(options)
         workdir = options.workdir and place.check_workdir(options.workdir)
         folder, made = place.new_folder(options.out, _slug(facts["hostname"], options.out))

@@ -12,6 +12,7 @@ import hashlib
 import os
 from pathlib import Path
 
+from cpubench.host.fact import ROOT
 from cpubench.measure.programs import BOX
 from cpubench.tasks.steps import Place, Step
 
@@ -84,11 +85,12 @@ def adapter(name: str) -> str:
     return shutil.which(name, path=PATH) or name
 
 
-def group() -> str | None:
-    """The folder of the own control group in the unified hierarchy; None where there is none (cgroups(7))."""
+def group(root: Path = ROOT) -> str | None:
+    """The folder of the own control group in the unified hierarchy, without the root; None where there is none
+    (cgroups(7))."""
     try:
-        mounts = [row.split() for row in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()]
-        own = [row for row in Path("/proc/self/cgroup").read_text().splitlines() if row.startswith("0::")]
+        mounts = [row.split() for row in (root / "proc/self/mountinfo").read_text(errors="replace").splitlines()]
+        own = [row for row in (root / "proc/self/cgroup").read_text().splitlines() if row.startswith("0::")]
     except OSError:
         return None
     points = [row[4] for row in mounts if row[row.index("-") + 1] == "cgroup2"]

@@ -7,6 +7,8 @@ import os
 import re
 from pathlib import Path
 
+from cpubench.host.fact import ROOT
+from cpubench.tasks import sandbox
 from cpubench.tasks.spans import Span
 from cpubench.tasks.steps import Step
 
@@ -59,17 +61,18 @@ def mounts(below: Path) -> list[str]:
     return [point for row in rows if (point := row.split()[4]).startswith(str(below))]
 
 
-def groups() -> list[str]:
-    """Control groups below the own ones."""
+def groups(root: Path = ROOT) -> list[str]:
+    """Control groups below the own ones; those of v2 are where it is mounted, which is beside v1 on hybrid hosts."""
     try:
-        rows = Path("/proc/self/cgroup").read_text().splitlines()
+        rows = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
         return []
     found = []
     for row in rows:
         _, controllers, path = row.split(":", 2)
-        top = Path("/sys/fs/cgroup", controllers, path.strip("/")) if controllers else Path("/sys/fs/cgroup" + path)
-        if top.is_dir():  # of the root's groups, which others make too, only sandboxes' are ours
+        place = f"/sys/fs/cgroup/{controllers}/{path.strip('/')}" if controllers else sandbox.group(root)
+        top = root / place.lstrip("/") if place else None
+        if top and top.is_dir():  # of the root's groups, which others make too, only sandboxes' are ours
             found += [str(one) for one in top.glob("*" if path != "/" else "cpubench-*") if one.is_dir()]
     return sorted(found)
 

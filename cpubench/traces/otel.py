@@ -6,8 +6,10 @@ The conventions for generative AI are in development: old names of attributes ar
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from cpubench.traces.lines import (
@@ -36,18 +38,19 @@ TOOLS = ("execute_tool", "tool", "claude_code.tool")
 INTEGER = re.compile(r"-?[0-9]{1,19}")
 HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 Attributes = dict[str, Any]
+Waits = dict[str, list[tuple[float, float]]]  # by the span of the call: from, to
 
 
 def read(path: Path) -> Iterator[Span]:
-    """Spans of tools and models. A tool inside a tool is the same call, told twice: the outer one counts."""
-    tools = {_id(one) for one in _spans(path) if _kind(one, _attributes(one)) == "tool"} - {""}
+    """Spans of tools and models. A tool inside a tool is the same call, told twice: the outer one counts. What a call
+    waited for a person is a span of its own and no part of the call's time."""
+    tools, waits = _first_look(path)
     for step, one in enumerate(_spans(path)):
         attributes = _attributes(one)
         kind = _kind(one, attributes)
         if kind is None or (kind == "tool" and _parent(one) in tools):
             continue
-        began, ended = (_time(one, *names) for names in (("startTimeUnixNano", "start_time", "startTime"),
-                                                         ("endTimeUnixNano", "end_time", "endTime")))  # fmt: skip
+        began, ended = _times(one)
         code = status(_first(attributes, ("process.exit.code", "exit_code")))
         given = json_of(_first(attributes, INPUT))
         address = _first(attributes, ("server.address", "net.peer.name"))
@@ -55,7 +58,7 @@ def read(path: Path) -> Iterator[Span]:
         failed = 1 if "error.type" in attributes else None
         name = str(one.get("name") or "")
         yield Span(
-            t=began, dur=between(began, ended), kind="remote" if away else kind, step=step,
+            t=began, dur=_worked(began, ended, waits.get(_id(one), [])), kind="remote" if away else kind, step=step,
             task=str(one.get("traceId") or field(one, "context", "trace_id") or one.get("trace_id") or path),
             agent=str(_first(attributes, ("gen_ai.agent.id", "gen_ai.agent.name")) or "main"),
             tool=str(_first(attributes, TOOL) or name.rpartition(" ")[2]) if kind == "tool" else "",
@@ -136,6 +139,46 @@ def _id(span: dict[str, Any]) -> str:
 def _parent(span: dict[str, Any]) -> str:
     found = span.get("parentSpanId") or span.get("parent_id") or span.get("parent_span_id")
     return str(found or "")
+
+
+def _first_look(path: Path) -> tuple[dict[str, str], Waits]:
+    """Tools by their span with what each is in, and when outer ones waited for a person."""
+    tools: dict[str, str] = {}
+    asked: Waits = defaultdict(list)
+    for one in _spans(path):
+        kind = _kind(one, _attributes(one))
+        if kind == "tool" and _id(one):
+            tools[_id(one)] = intern(_parent(one))  # calls of one turn are in the same span
+        began, ended = _times(one) if kind == "human" else (None, None)
+        if began is not None and ended is not None and _parent(one):
+            asked[_parent(one)].append((began, ended))
+    waits: Waits = defaultdict(list)
+    for name, times in asked.items():
+        outer, seen = name, {name}  # files may say that two spans are in each other
+        while tools.get(outer) in tools and tools[outer] not in seen:
+            outer = tools[outer]
+            seen.add(outer)
+        waits[outer] += times
+    return tools, waits
+
+
+def _worked(began: float | None, ended: float | None, waits: list[tuple[float, float]]) -> float | None:
+    """Seconds of a span without the waits in it; waits at the same time count once. None as in ``between``."""
+    whole = between(began, ended)
+    if whole is None or began is None or ended is None:
+        return None
+    waited, told = 0.0, began
+    for begin, end in sorted(waits):
+        till = min(end, ended)
+        waited += max(0.0, till - max(begin, told))
+        told = max(told, till)
+    return whole - waited
+
+
+def _times(span: dict[str, Any]) -> tuple[float | None, float | None]:
+    """When a span began and ended, in seconds since the epoch."""
+    return (_time(span, "startTimeUnixNano", "start_time", "startTime"),
+            _time(span, "endTimeUnixNano", "end_time", "endTime"))  # fmt: skip
 
 
 def _time(span: dict[str, Any], *names: str) -> float | None:

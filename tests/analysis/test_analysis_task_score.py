@@ -79,6 +79,17 @@ def failed(document: Any) -> Any:
     return document
 
 
+def survived(document: Any) -> Any:
+    """The slowest repeat is gone: of the others the score would be too good."""
+    document["tasks"][3]["repeats"][1]["failures"] = ["sqlite.0: ended with 1, not 0"]
+    return document
+
+
+def one_window(document: Any) -> Any:
+    document["tasks"][4]["repeats"][1]["failures"] = ["test.1: timed out"]
+    return document
+
+
 def other_version(document: Any) -> Any:
     document["tasks"][3]["version"] = 7
     return document
@@ -90,7 +101,9 @@ def without(document: Any) -> Any:
 
 
 OBSTACLES = {
-    failed: "missing: T2[process]: sqlite.0: ended with 1, not 0",
+    failed: "missing: T2[process]: 3 of 3 repeats failed: sqlite.0: ended with 1, not 0",
+    survived: "missing: T2[process]: 1 of 3 repeats failed: sqlite.0: ended with 1, not 0",
+    one_window: "missing: T4[4 agents a core]: 1 of 2 repeats failed: test.1: timed out",
     other_version: "missing: T2[process]: is version 7, in the reference 1",
     without: "missing: T2[process]: was not done",
     lambda document: document | {"suite": "tasks-9"}:
@@ -113,6 +126,30 @@ def test_one_window_has_no_interval_and_says_so() -> None:
     assert found["score"]["value"] == pytest.approx(1000)
     assert (found["score"]["low"], found["score"]["passes"]) == (None, 1)
     assert found["score"]["reason"] == "an interval needs two repeats; there is one of T4"
+    judged = [task_score(run_of(tasks(windows=n) | {"estimate": False}), reference(), CODING) for n in (1, 2)]
+    assert [one["publishable"] for one in judged] == [False, True]
+
+
+def granted(agents: int) -> Any:
+    """The made-up tasks under a quota of 1.5 CPUs, their windows with so many agents."""
+    document = tasks() | {"divisor": {"kind": "granted_cpu", "n": 1.5}}
+    document["tasks"][4] |= {"name": f"T4[agents={agents}]", "agents": agents}
+    return document
+
+
+def test_under_a_quota_the_scored_agents_are_four_by_what_it_grants() -> None:
+    assert task_times(run_of(granted(6)))[FLEET].seconds
+    assert FLEET not in task_times(run_of(granted(8)))
+
+
+def test_scores_per_another_kind_of_core_say_so_and_are_not_ranked() -> None:
+    scale = reference()
+    documents = [task_score(run_of(document), scale, CODING) for document in (tasks(), granted(6))]
+    assert [one["divisor_kind"] for one in documents] == ["vcpu", "granted_cpu"]
+    assert documents[0]["notes"] == ["an estimate: too few repeats for verdicts"]
+    assert "a core is a granted_cpu, of the reference a vcpu: agents a core are not alike" in documents[1]["notes"]
+    (pair,) = task_ranks(documents)
+    assert (pair["share"], pair["reason"]) == (None, "the kind of core of the two differs")
 
 
 def test_weights_that_say_nothing_of_tasks_make_no_task_score() -> None:
@@ -134,12 +171,18 @@ def test_a_reference_needs_every_task_and_holds_times_of_classes(tmp_path: Path)
     assert load_task_reference(tmp_path / "r.json").rows[FLEET].task == "T4"
     assert set(made_of["class_s"]) == {"search", "test", "db", "read"}
     assert made_of["class_s"] == class_times(run_of(tasks()))
-    for change in (failed, lambda document: document | {"stopped": "interrupted"}):
+    for change in (failed, survived, one_window, lambda document: document | {"stopped": "interrupted"}):
         with pytest.raises(UsageError, match="a reference needs"):
             make_task_reference(run_of(change(tasks())), "made")
     lacking = tasks()
     lacking["tasks"][2] |= {"skipped": "no such program", "repeats": []}
     assert set(made_of["rows"]) - set(make_task_reference(run_of(lacking), "made")["rows"]) == {"T1[read-heavy,light]"}
+    for reason, repeats in (("8 agents may need 2400 MiB", []), (None, lacking["tasks"][4]["repeats"][:1])):
+        other = tasks()  # a window of T6 that was not done, or failed, is no scored row
+        name = {"name": "T6[46MB,512MB,agents=8]", "task": "T6", "params": ["46MB", "512MB"]}
+        failures = [one | {"failures": ["burst: failed"]} for one in repeats]
+        other["tasks"].append(other["tasks"][4] | name | {"skipped": reason, "repeats": failures})
+        assert make_task_reference(run_of(other), "made")["rows"] == made_of["rows"]
     (tmp_path / "r.json").write_text(json.dumps(made_of | {"name": "changed"}))
     with pytest.raises(UsageError, match="was changed"):
         load_task_reference(tmp_path / "r.json")

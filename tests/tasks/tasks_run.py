@@ -8,8 +8,9 @@ from pathlib import Path
 
 from cpubench.host.topology import allowed_cpus
 from cpubench.results.files import sealed
+from cpubench.results.load_tasks import load_tasks
 from cpubench.tasks import desk, inputs, programs, spans
-from cpubench.tasks.catalogue import Task
+from cpubench.tasks.catalogue import Task, fleets
 from cpubench.tasks.steps import Place, environment
 
 
@@ -20,6 +21,7 @@ def spec_of(task, inputs_folder, scratch, **other):
         "task": task.task, "params": task.params, "tools": task.tools, "agents": task.agents, "index": 0,
         "inputs": str(inputs_folder), "python": paths["python3"], "cc": paths["cc"], "shell": paths["sh"],
         "cpus": allowed_cpus().value, "pins": inputs.outputs(task.pinned()), "seed": 1, "window_ns": 0, "think": 0.0,
+        "paced_cpus": len(allowed_cpus().value),
     }  # fmt: skip
     return spec | other
 
@@ -77,6 +79,23 @@ def made_run(rows=None, factors=(1.0, 1.0, 1.0)):
         "divisor": {"kind": "vcpu", "n": 2}, "host": {"hostname": "h"}, "programs": {}, "missing": {},
         "file_system": {}, "inputs_sha256": "0" * 64, "tasks": rows, "stopped": "done", "notes": [],
     })  # fmt: skip
+
+
+def loaded(document, tmp_path):
+    (tmp_path / "tasks.json").write_text(json.dumps(document))
+    return load_tasks(tmp_path)
+
+
+def row_of(document, name):
+    return next(row for row in document["tasks"] if row["task"] == name)
+
+
+def fleet(agents, factor, count=30, failures=(), **other):
+    """A window of 10 s in which each step took so many times what it takes alone."""
+    names = {0: 1e8, 1: 3e8}
+    found = [made_span(n % 2, n * 10**8, int(names[n % 2] * factor), 50_000, agent=n % agents) for n in range(count)]
+    repeat = made_repeat(found, wall_ns=10**10, window_ns=10**10, failures=list(failures), **other)
+    return made_row(fleets([agents])[0], STEPS, [repeat])
 
 
 def inputs_in(folder: Path) -> Path:

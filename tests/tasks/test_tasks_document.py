@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
-from tasks_run import SOLO, STEPS, made_repeat, made_row, made_run, made_span
+from tasks_run import SOLO, fleet, loaded, made_repeat, made_row, made_run, made_span, row_of
 
 from cpubench.analysis.task_spans import percentiles
 from cpubench.analysis.tasks import tasks_document
@@ -17,24 +17,7 @@ from cpubench.report.traces import trace
 from cpubench.results.files import sealed
 from cpubench.results.load_tasks import load_tasks
 from cpubench.results.task_records import TaskRun
-from cpubench.tasks.catalogue import Task, fleets
-
-
-def loaded(document, tmp_path):
-    (tmp_path / "tasks.json").write_text(json.dumps(document))
-    return load_tasks(tmp_path)
-
-
-def row_of(document, name):
-    return next(row for row in document["tasks"] if row["task"] == name)
-
-
-def fleet(agents, factor, count=30, failures=(), **other):
-    """A window of 10 s in which each step took so many times what it takes alone."""
-    names = {0: 1e8, 1: 3e8}
-    found = [made_span(n % 2, n * 10**8, int(names[n % 2] * factor), 50_000, agent=n % agents) for n in range(count)]
-    repeat = made_repeat(found, wall_ns=10**10, window_ns=10**10, failures=list(failures), **other)
-    return made_row(fleets([agents])[0], STEPS, [repeat])
+from cpubench.tasks.catalogue import Task
 
 
 def test_rates_are_means_over_repeats_with_the_interval_of_kernels(tmp_path):
@@ -103,6 +86,17 @@ def test_density_is_the_most_agents_within_twice_solo(tmp_path, factors, agents,
     rows = [*made_run()["tasks"], *(fleet(n, factor) for n, factor in factors.items())]
     found = tasks_document(loaded(made_run(rows), tmp_path))["density"]
     assert (found["agents"], found["reason"]) == (agents, text)
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [({1: 4, 2: 30}, "more agents were not tried"),
+     ({2: 30, 8: 19, 64: 4}, "8 agents: 19 steps; 20 are needed for a 95th percentile")],
+)  # fmt: skip
+def test_levels_that_told_nothing_are_no_untried_ones(tmp_path, counts, text):
+    rows = [*made_run()["tasks"], *(fleet(n, 1.0, count=count) for n, count in counts.items())]
+    found = tasks_document(loaded(made_run(rows), tmp_path))["density"]
+    assert (found["agents"], found["reason"]) == (2, text)
 
 
 def test_a_failed_step_or_too_few_steps_are_no_density(tmp_path):

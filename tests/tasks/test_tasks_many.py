@@ -5,9 +5,10 @@ import shutil
 import pytest
 from tasks_run import agent_of
 
+from cpubench.analysis.task_times import scored_agents
 from cpubench.tasks import burst_steps, cbuild, chat_steps
 from cpubench.tasks.catalogue import Task, fleets, known, solo
-from cpubench.tasks.plan import LEFT_OUT, PROFILES, Options, many, planned, predicted_s, too_many
+from cpubench.tasks.plan import LEFT_OUT, PROFILES, Options, many, numbers, planned, predicted_s, spec_of, too_many
 from cpubench.tasks.tools import bpe, chat_client
 
 SHORT = """
@@ -88,9 +89,27 @@ def test_neighbours_work_outside_of_bursts_and_during_them(generated, tmp_path):
 def test_steps_are_told_apart_by_when_they_begin():
     at = {-1.0: burst_steps.OUTSIDE, 2.9: burst_steps.OUTSIDE, 3.0: burst_steps.DURING, 4.4: burst_steps.DURING,
           4.6: burst_steps.OUTSIDE, 9.1: burst_steps.DURING}  # fmt: skip
-    assert {second: burst_steps.place_at(second) for second in at} == at
+    assert {second: burst_steps.place_at(second, burst_steps.bursts(20)) for second in at} == at
+    for window_s, second in ((4, 3.1), (22, 21.2)):  # a burst that would not end in the window is not taken
+        assert burst_steps.place_at(second, burst_steps.bursts(window_s)) == burst_steps.OUTSIDE
     assert burst_steps.bursts(5) == [3.0]
     assert burst_steps.bursts(20) == [3.0, 9.0, 15.0]
+
+
+@pytest.mark.parametrize(
+    ("divisor", "paced"), [({"kind": "granted_cpu", "n": 1.5}, 1.5), ({"kind": "vcpu", "n": 2}, 4)]
+)
+def test_neighbours_are_paced_to_what_a_quota_grants(divisor, paced):
+    held = {name: {"path": name} for name in ("python3", "sh")}
+    document = {"programs": held, "cpus": [0, 1, 2, 3], "seed": 1, "divisor": divisor}
+    assert spec_of(document, Options("quick"), Task("T6", ("46MB", "512MB"), agents=8), 0)["paced_cpus"] == paced
+
+
+@pytest.mark.parametrize("cores", [0.5, 1, 1.5, 1.9, 2, 6, 64])
+def test_the_scored_row_of_t4_is_in_every_profile_also_under_a_quota(cores):
+    for profile in PROFILES:
+        assert scored_agents(cores) in numbers(Options(profile), cores)
+    assert abs(scored_agents(cores) - 4 * cores) < 1
 
 
 def test_a_burst_that_cannot_be_had_is_a_failure(generated, tmp_path):

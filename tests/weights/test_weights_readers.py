@@ -13,6 +13,7 @@ import pytest
 from cpubench.errors import UsageError
 from cpubench.traces.classify import classified
 from cpubench.traces.find import FORMATS, Source, sources, spans
+from cpubench.traces.otel import read as read_otel
 from cpubench.traces.span import Span
 from cpubench.traces.strace import read as read_strace
 from cpubench.weighed import weights_from
@@ -114,6 +115,38 @@ def test_otel_counts_a_call_once_and_reads_old_names() -> None:
     assert told("otel.json") == [("test", 6.0), ("db", 1.0), ("remote", 3.0)]
     assert told("otel_old.jsonl") == [("install", 2.0), ("search", 0.5)]
     assert [span.dur for name in ("otel.json", "otel_old.jsonl") for span in read(name) if span.kind == "llm"] == [3, 2]
+
+
+def otel_span(name: str, kind: str, number: str, parent: str, began_s: int, ended_s: int) -> str:
+    return json.dumps({
+        "name": name, "context": {"trace_id": "0x1", "span_id": number}, "parent_id": parent,
+        "start_time": f"2026-03-01T10:00:{began_s:02}Z", "end_time": f"2026-03-01T10:00:{ended_s:02}Z",
+        "attributes": {"span.type": kind, "tool_name": "Bash"},
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(("waits", "seconds"), [
+    ([], 30.0), ([("a", 1, 21)], 10.0), ([("a", 1, 6), ("b", 4, 11)], 20.0), ([("b", 0, 59)], 0.0),
+    ([("none", 1, 21)], 30.0), ([("a", 40, 50)], 30.0),
+])  # fmt: skip
+def test_what_a_call_waited_for_a_permission_is_told_once(
+    tmp_path: Path, waits: list[tuple[str, int, int]], seconds: float
+) -> None:
+    """Also what a call inside it waited; waits at the same time are one."""
+    rows = [otel_span("claude_code.tool", "tool", "a", "turn", 0, 30),
+            otel_span("claude_code.tool", "tool", "b", "a", 2, 29)]  # fmt: skip
+    rows += [otel_span("claude_code.tool.blocked_on_user", "tool.blocked_on_user", f"w{at}", parent, began, ended)
+             for at, (parent, began, ended) in enumerate(waits)]  # fmt: skip
+    (tmp_path / "x.jsonl").write_text("\n".join(rows))
+    found = list(read_otel(tmp_path / "x.jsonl"))
+    assert [one.dur for one in found if one.kind == "tool"] == [pytest.approx(seconds, abs=1e-5)]
+    assert [one.dur for one in found if one.kind == "human"] == [ended - began for _, began, ended in waits]
+
+
+def test_spans_that_are_in_each_other_end(tmp_path: Path) -> None:
+    rows = [otel_span("tool", "tool", *pair, 0, 9) for pair in (("a", "b"), ("b", "a"))]
+    (tmp_path / "x.jsonl").write_text("\n".join([*rows, otel_span("blocked_on_user", "", "w", "a", 1, 2)]))
+    assert [one.kind for one in read_otel(tmp_path / "x.jsonl")] == ["human"]
 
 
 def test_the_normal_form_is_taken_at_its_word() -> None:
