@@ -129,7 +129,7 @@ def status(folder: Path, results: Path, json_: bool) -> None:
 @click.option("--host", required=True, metavar="NAME", help="Of the plan: the machine that this is.")
 @as_json
 def here(folder: Path, results: Path, host: str, json_: bool) -> int:
-    """Measure on this machine what the plan lacks of it; for Slurm and Kubernetes."""
+    """Measure on this machine what the plan lacks of it; for Slurm and Kubernetes. Exit 1 where it still lacks some."""
     native()
     from cpubench.fleet.asked import measured_here
     from cpubench.report.progress import writer

@@ -16,13 +16,14 @@ from cpubench.errors import UsageError
 from cpubench.fleet import job, plan
 from cpubench.fleet.drive import Round, Times, drive
 from cpubench.fleet.inventory import levels, load_inventory
-from cpubench.fleet.layout import GOING, PLAN, Cell, cell_name, check_name
+from cpubench.fleet.layout import ASIDE, GOING, PLAN, Cell, cell_name, check_name
 from cpubench.fleet.lock import controller
-from cpubench.fleet.receive import receive, salvage, verdict
-from cpubench.fleet.state import is_done, status, write, write_failure
+from cpubench.fleet.receive import salvage, taken
+from cpubench.fleet.state import is_done, not_tried, status, write, write_failure
 from cpubench.fleet.suite import kernels
 from cpubench.fleet.template import check_folder
 from cpubench.results.files import canonical
+from cpubench.results.parse import shown
 
 Json = dict[str, Any]
 POWERED_S = 300.0  # what a cap or a meter adds to a run, about: rest, loads that show the cap, windows
@@ -134,27 +135,43 @@ def told(folder: Path, results: Path) -> Json:
 
 
 def measured_here(folder: Path, results: Path, host: str, say: Callable[[str], None]) -> Json:
-    """The state of the fleet after this machine has measured what is missing of ``host``, in the order of the plan."""
+    """The state of ``host`` after this machine has measured what is missing of it, in the order of the plan."""
     fleet = place(folder, results)
     made = plan.load(fleet / PLAN)
     if host not in made["hosts"]:
         raise UsageError("host", f"{host!r} is no host of the plan", "--host")
+    _check_alone(made, host)
     with controller(fleet / host):
-        for cell in plan.cells_of(made):
-            if cell.host != host or is_done(fleet, cell):
-                continue
-            with tempfile.TemporaryDirectory(prefix="cpubench-") as scratch:
-                asked = {
-                    "arguments": made["arguments"],
-                    "cap": cell.cap,
-                    "deadline_s": made["deadline_s"],
-                    "settle_s": 0,
-                }
-                outcome = job.work(Path(scratch), asked)
-                failed = verdict(outcome)
-                if "sha256" in outcome:
-                    receive(Path(scratch, "run.json.gz"), outcome["sha256"], cell, made, fleet)
+        lacking = [cell for cell in plan.cells_of(made) if cell.host == host and not is_done(fleet, cell)]
+        while lacking:
+            cell = lacking.pop(0)
+            failed = _tried(cell, made, fleet)
+            say(f"{cell_name(cell)}: {f'{failed[0]}: {shown(failed[1])}' if failed else 'done'}")
             if failed:
                 write_failure(fleet, cell, *failed)
-            say(f"{cell_name(cell)}: {failed[0] if failed else 'done'}")
-    return status(fleet, made)
+            if failed and failed[0] in ASIDE:
+                for other in lacking:
+                    write_failure(fleet, other, failed[0], not_tried(cell, failed[1]))
+                break
+    return status(fleet, made, host)
+
+
+def _check_alone(made: Json, host: str) -> None:
+    """UsageError for a host that shares a power group: nobody here sees to it that one is measured at a time."""
+    group = made["hosts"][host]["power_group"]
+    others = [name for name, one in made["hosts"].items() if name != host and one["power_group"] == group]
+    if group is not None and others:
+        shared = f"{host} shares the power_group {shown(group, 60)} with {others[0]}"
+        text = f"{shared}: measure these with `cpubench fleet run`, one at a time, or plan without power_group"
+        raise UsageError("power_group", text, "--host")
+
+
+def _tried(cell: Cell, made: Json, fleet: Path) -> tuple[str, str] | None:
+    """How the run of a cell failed on this machine; None where its result is there now."""
+    asked = {"arguments": made["arguments"], "suite": cell.suite, "cap": cell.cap, "deadline_s": made["deadline_s"],
+             "settle_s": 0}  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="cpubench-") as scratch:
+        ready = job.check(Path(scratch), asked)
+        if ready["state"] != "ready":
+            return "busy" if ready["state"] == "busy" else "preflight refused", ready["text"]
+        return taken(job.work(Path(scratch), asked), Path(scratch, "run.json.gz"), cell, made, fleet)

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from cpubench.errors import UsageError
-from cpubench.fleet.layout import VISITS, Cell, cell_folder
-from cpubench.fleet.receive import receive, verdict
-from cpubench.fleet.state import write, write_failure
+from cpubench.fleet.layout import ASIDE, VISITS, Cell, cell_folder
+from cpubench.fleet.receive import taken, verdict
+from cpubench.fleet.state import not_tried, write, write_failure
 from cpubench.fleet.told import Told
 from cpubench.results.files import canonical
 from cpubench.results.parse import shown
@@ -69,6 +68,7 @@ class Round:
     say: Callable[[str], None]
     note: Callable[[list[Cell]], None] = lambda cells: None  # of what is under way, whenever that changes
     going: dict[str, Going] = field(default_factory=dict)
+    held: dict[str, tuple[Cell, float]] = field(default_factory=dict)  # groups: what may go on there, and until when
     done: int = 0
 
 
@@ -84,24 +84,29 @@ def drive(round_: Round) -> None:
             _send(one, ready, due, now)
             gather = now + one.times.gather_s
             continue
-        until = min((going.due_s for going in one.going.values()), default=math.inf)
+        until = min([going.due_s for going in one.going.values()] + [end for _, end in _held(one)], default=math.inf)
         if ready or due:
             until = gather if one.engine.free() else math.inf
         for told in one.engine.wait(min(max(until - now, 0.01), 600.0)):
             _hear(one, told)
             if told.phase == "start" or told.host not in one.going:
-                one.note([going.cell for going in one.going.values()])
+                one.note([going.cell for going in one.going.values()] + [cell for cell, _ in _held(one)])
 
 
 def startable(one: Round) -> list[Cell]:
     """The next cell of each host that does nothing, in the plan's order, one host of each power group."""
-    busy = {one.groups[host] for host in one.going}
+    busy = {one.groups[host] for host in one.going} | {one.groups[cell.host] for cell, _ in _held(one)}
     found = []
     for cell in one.queue:
         if one.groups[cell.host] not in busy:
             busy.add(one.groups[cell.host])
             found.append(cell)
     return found
+
+
+def _held(one: Round) -> list[tuple[Cell, float]]:
+    """The runs that may still go on at hosts that were given up, each until then at most: it ends itself."""
+    return [(cell, end) for cell, end in one.held.values() if end > one.now()]
 
 
 def _send(one: Round, ready: Sequence[Cell], due: Sequence[Going], now: float) -> None:
@@ -122,8 +127,13 @@ def _hear(one: Round, told: Told) -> None:
     cell = going.cell
     if told.phase == "start":
         if told.state in ("started", "running", "done"):
-            wait_s = {"started": one.times.expected_s, "running": min(one.times.poll_s, one.times.expected_s)}
-            going.began_s, going.due_s = now, now + wait_s.get(told.state, 0.0)
+            expected_s, ran_s = one.times.expected_s, 0.0
+            if told.state == "running":  # an earlier controller started it, and this login was one in mid-run
+                ran_s = _seconds(told.outcome.get("ran_s"))
+                going.visits_s.append(round(ran_s, 1))
+            least_s = min(one.times.poll_s, expected_s) if told.state == "running" else 0.0
+            going.began_s = now - ran_s
+            going.due_s = now if told.state == "done" else now + max(expected_s - ran_s, least_s)
             one.say(f"{_name(cell)}: {told.state}")
         else:
             kind = told.state if told.state in ("unreachable", "busy") else "preflight refused"
@@ -131,6 +141,7 @@ def _hear(one: Round, told: Told) -> None:
     elif told.state == "unreachable":
         going.misses += 1
         if going.misses >= MISSES or going.stopping:
+            _hold(one, going)
             _fail(one, cell, "unreachable", f"in mid-run: {told.text}", aside=True)
         else:
             going.due_s = now + one.times.poll_s
@@ -138,6 +149,7 @@ def _hear(one: Round, told: Told) -> None:
         going.misses, going.due_s = 0, now + one.times.poll_s
         going.visits_s.append(round(now - going.began_s, 1))
     elif told.state == "failed":
+        _hold(one, going)
         _fail(one, cell, "timed out" if going.stopping else "bad result", told.text, aside=True)
     else:
         _ended(one, going, told)
@@ -146,20 +158,15 @@ def _hear(one: Round, told: Told) -> None:
 def _ended(one: Round, going: Going, told: Told) -> None:
     """A run is over: its result is taken, or how it failed is stored, or both where a limit was not given back."""
     cell = going.cell
-    failed = verdict(told.outcome)
-    if "sha256" in told.outcome:
-        try:
-            if not told.fetched:
-                raise UsageError("fetch", f"the result stays on the host: {told.text or 'it was not fetched'}")
-            receive(one.engine.incoming(cell), str(told.outcome["sha256"]), cell, one.plan, one.fleet)
-        except UsageError as error:
-            if error.code == "results":
-                raise
-            failed = failed or ("bad result", str(error))
+    if "sha256" in told.outcome and not told.fetched:
+        text = f"the result stays on the host: {told.text or 'it was not fetched'}"
+        failed: tuple[str, str] | None = verdict(told.outcome) or ("bad result", text)
+    else:
+        failed = taken(told.outcome, one.engine.incoming(cell), cell, one.plan, one.fleet)
     visits = {"visits_s": going.visits_s, "took_s": told.outcome.get("took_s")}
     write(cell_folder(one.fleet, cell) / VISITS, canonical(visits))
     if failed:
-        _fail(one, cell, *failed, aside=failed[0] in ("cap not given back", "timed out", "busy"))
+        _fail(one, cell, *failed, aside=failed[0] in ASIDE)
         return
     del one.going[cell.host]
     one.done += 1
@@ -173,9 +180,23 @@ def _fail(one: Round, cell: Cell, kind: str, text: str, aside: bool) -> None:
     one.say(f"{_name(cell)}: {kind}: {shown(text)}")
     if aside:
         for other in [other for other in one.queue if other.host == cell.host]:
-            write_failure(one.fleet, other, kind, f"not tried after {cell.cap} "
-                          f"repeat {cell.repeat}: {text}")  # fmt: skip
+            write_failure(one.fleet, other, kind, not_tried(cell, text))
         one.queue[:] = [other for other in one.queue if other.host != cell.host]
+
+
+def _hold(one: Round, going: Going) -> None:
+    """Keeps others of its power group from being measured until a run that may still go on has ended itself."""
+    group, end = one.groups[going.cell.host], going.began_s + one.times.deadline_s
+    others = [host for host, its in one.groups.items() if its == group and host != going.cell.host]
+    if others and end > one.now():
+        one.held[group] = going.cell, end
+        one.say(f"{_name(going.cell)}: may go on; {shown(group, 60)} waits for {end - one.now():.0f} s")
+
+
+def _seconds(value: Any) -> float:
+    """What a host says of a time; 0 for any that is none."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value < 1e9 else 0.0
 
 
 def _name(cell: Cell) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,19 +107,22 @@ class Index:
         )  # fmt: skip
         return [dict(zip(names, row[:-1], strict=True)) | {"faults": json.loads(row[-1])} for row in rows]
 
-    def medians(self, measure: str = "per_core", family: str = "") -> list[Json]:
-        """By model and level the median of the runs that may be published, and how many those are.
+    def medians(self, paths: Collection[str], measure: str = "per_core", family: str = "") -> list[Json]:
+        """By model and level the median of those of these runs that may be published, and how many they are.
+
+        A run counts at the level of its folder, which is what it was planned for.
 
         Of runs, not of hosts: what a host is worth is found from its runs first (``cpubench.analysis.units``).
         """
         values: dict[tuple[str, str, str], list[float]] = {}
-        for *key, value in self._db.execute(
-            "SELECT r.model, r.kind, f.cap, f.value FROM figure f JOIN run r ON r.path = f.path"
-            " JOIN level l ON l.path = f.path AND l.cap = f.cap"
+        for path, *key, value in self._db.execute(
+            "SELECT r.path, r.model, r.kind, f.cap, f.value FROM figure f"
+            " JOIN run r ON r.path = f.path AND r.cap = f.cap JOIN level l ON l.path = f.path AND l.cap = f.cap"
             " WHERE f.family = ? AND f.measure = ? AND f.value IS NOT NULL AND l.faults = '[]'"
             " ORDER BY r.model, r.kind, f.cap", (family, measure),
         ):  # fmt: skip
-            values.setdefault((key[0], key[1], key[2]), []).append(value)
+            if path in paths:
+                values.setdefault((key[0], key[1], key[2]), []).append(value)
         return [{"model": model, "kind": kind, "cap": cap, "runs": len(found), "median": median(found)}
                 for (model, kind, cap), found in values.items()]  # fmt: skip
 

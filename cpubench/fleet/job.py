@@ -2,7 +2,8 @@
 
 ``check`` says whether the host may measure, ``start`` starts a process that outlives the login, ``clean`` ends what
 still runs, gives limits back and removes the folder. Each prints one line of JSON. In the folder, ``pid-<boot id>``
-names the process, ``outcome.json`` says how the run ended, and ``run.json.gz`` is its result.
+names the process, whose arguments hold the folder; ``outcome.json`` says how the run ended, and ``run.json.gz`` is its
+result.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ WITH_RESULT = (0, 3, 70)  # exit codes of a run that was finished: done, not pub
 
 
 def check(folder: Path, asked: Json) -> Json:
-    """``state``: ready, or running or done, of this cell already; or busy or refused, with ``text``."""
-    state = look(folder)
-    if state != "gone":
-        return {"state": state}
+    """``state``: ready; or done, or running with ``ran_s``, of this cell already; or busy or refused, with ``text``."""
+    there = _there(folder)
+    if there["state"] != "gone":
+        return there
     try:
         _check_suite(asked)
         _check_room(folder, asked.get("free_mb", 0))
@@ -81,20 +82,35 @@ def look(folder: Path) -> str:
     return "gone"
 
 
+def _there(folder: Path) -> Json:
+    """``state`` as ``look`` says it; of a run that goes on ``ran_s``, the seconds since it was started."""
+    state = look(folder)
+    if state != "running":
+        return {"state": state}
+    with contextlib.suppress(OSError):
+        return {"state": state, "ran_s": round(max(time.time() - _pid_file(folder).stat().st_mtime, 0.0), 1)}
+    return {"state": state, "ran_s": 0.0}
+
+
+def _pid_file(folder: Path) -> Path:
+    return folder / f"pid-{BOOT.read_text().strip()}"
+
+
 def _pid(folder: Path) -> int | None:
+    """The process of the job; None where it is gone, though another may have its number by now."""
     try:
-        pid = int((folder / f"pid-{BOOT.read_text().strip()}").read_text())
-        os.kill(pid, 0)
+        pid = int(_pid_file(folder).read_text())
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (OSError, ValueError):
         return None
-    return pid
+    return pid if os.fsencode(folder) in words else None
 
 
 def start(folder: Path, asked: Json) -> Json:
     """Starts the run, unless it goes on or is done; what an earlier try left half done is thrown away."""
-    state = look(folder)
-    if state != "gone":
-        return {"state": state}
+    there = _there(folder)
+    if there["state"] != "gone":
+        return there
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command = [sys.executable, "-m", "cpubench.fleet.job", "work", str(folder), json.dumps(asked)]
@@ -102,7 +118,7 @@ def start(folder: Path, asked: Json) -> Json:
         work = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
         )
-    write_atomic(folder / f"pid-{BOOT.read_text().strip()}", str(work.pid).encode())
+    write_atomic(_pid_file(folder), str(work.pid).encode())
     return {"state": "started"}
 
 
@@ -184,11 +200,12 @@ def clean(folder: Path, keep: bool) -> Json:
     """How the limits were given back; what still runs is ended first, and the folder goes unless it is kept."""
     pid, until = _pid(folder), time.monotonic() + GRACE_S + 5
     if pid is not None:
-        os.kill(pid, signal.SIGTERM)
-        while _pid(folder) is not None and time.monotonic() < until:
-            time.sleep(0.2)
-        if _pid(folder) is not None:
-            os.killpg(pid, signal.SIGKILL)  # it leads its session
+        with contextlib.suppress(ProcessLookupError):  # it may end meanwhile
+            os.kill(pid, signal.SIGTERM)
+            while _pid(folder) is not None and time.monotonic() < until:
+                time.sleep(0.2)
+            if _pid(folder) is not None:
+                os.killpg(pid, signal.SIGKILL)  # it leads its session
     back = restore()
     if not keep and folder.exists():
         shutil.rmtree(folder, ignore_errors=True)

@@ -19,7 +19,9 @@ PLAN, RUN, SUM, FAILURE = "plan.json", "run.json.gz", "run.json.gz.sha256", "fai
 VISITS = "visits.json"  # when the controller was on the host while the cell was measured
 GOING = "going.json"  # the cells that a controller has under way: the next one takes them up first
 HASH_DIGITS = 12
-CLASSES = ("unreachable", "preflight refused", "busy", "timed out", "bad result", "cap not given back")
+UNRETURNED = "cap not given back"
+CLASSES = ("unreachable", "preflight refused", "busy", "timed out", "bad result", UNRETURNED)
+ASIDE = ("busy", "timed out", UNRETURNED)  # how a run fails after which others of its host would fare no better
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # never hidden, never "..", no separator
 _CELL = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]*)-r([1-9][0-9]{0,3})-([0-9a-f]{12})")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cpubench.errors import UsageError
-from cpubench.fleet.layout import FAILURE, RUN, SUM, Cell, cell_folder, incoming
-from cpubench.fleet.state import write
+from cpubench.fleet.layout import FAILURE, RUN, SUM, UNRETURNED, Cell, cell_folder, incoming
+from cpubench.fleet.state import given_back, write
 from cpubench.results.load import run_of
 from cpubench.results.packed import unpacked
 from cpubench.results.parse import MAX_BYTES, read_raw, shown
@@ -24,10 +24,10 @@ def verdict(outcome: Json) -> tuple[str, str] | None:
     code, text = str((error or {}).get("code", "")), str((error or {}).get("text", ""))
     restore = outcome.get("restore") if isinstance(outcome.get("restore"), dict) else {}
     if outcome.get("exit") == 70 or (restore or {}).get("exit") == 70:
-        return "cap not given back", text or str((restore or {}).get("text", ""))
+        return UNRETURNED, text or str((restore or {}).get("text", ""))
     if outcome.get("state") == "gone":
         return "bad result", "the run is gone: it was killed, or the host was started anew"
-    if outcome.get("timed_out"):
+    if outcome.get("state") == "running" or (outcome.get("timed_out") and "sha256" not in outcome):
         return "timed out", "the run did not end before its deadline, and was ended"
     if "sha256" in outcome:
         return None
@@ -35,6 +35,25 @@ def verdict(outcome: Json) -> tuple[str, str] | None:
         return "busy", text
     kind = "bad result" if outcome.get("measured") else "preflight refused"
     return kind, text or f"no result: the run ended with {outcome.get('exit')}"
+
+
+def taken(outcome: Json, file: Path, cell: Cell, plan: Json, fleet: Path) -> tuple[str, str] | None:
+    """How a run failed, or None, after its result, if it has one, became that of the cell; both may be.
+
+    UsageError only where the results cannot be written: then nothing more can be told there.
+    """
+    failed = verdict(outcome)
+    if "sha256" in outcome:
+        try:
+            receive(file, str(outcome["sha256"]), cell, plan, fleet)
+        except UsageError as error:
+            if error.code == "results":
+                raise
+            failed = failed or ("bad result", str(error))
+    restore = outcome.get("restore")
+    if isinstance(restore, dict) and restore.get("exit") == 0 and outcome.get("exit") != 70:
+        given_back(fleet, cell.host)
+    return failed
 
 
 def receive(file: Path, sha256: str, cell: Cell, plan: Json, fleet: Path) -> None:
@@ -78,11 +97,13 @@ def run_in(data: bytes) -> Run:
 
 
 def check(run: Run, cell: Cell, plan: Json) -> None:
-    """None if the run is of the plan's suite and of the cell's level."""
+    """None if the run is of the plan's suite and of the cell's level, and was not cut short."""
     if run.plan.suite != plan["suite"]:
         raise UsageError("suite", f"the result is of suite {run.plan.suite}, the plan of {plan['suite']}")
     other = [one.key for one in run.plan.variants if plan["kernels"].get(one.kernel) != one.version]
     if other:
         raise UsageError("suite", f"{shown(other[0], 60)} is of another version than the plan's")
+    if run.stopped.by in ("interrupted", "failed"):
+        raise UsageError("unfinished", f"the run was {run.stopped.by} before its stop: what it has is no result")
     if run.plan.caps != [cell.cap]:
         raise UsageError("cap", f"the result is at {shown(', '.join(run.plan.caps), 60)}, not at {cell.cap}")

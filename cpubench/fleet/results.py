@@ -20,6 +20,7 @@ from cpubench.results.parse import parse, read, shown
 Json = dict[str, Any]
 SCHEMA = "cpubench.fleet-results/1"
 FAULTS = 3  # reasons of a unit that are told
+WITH_RESULT = ("cap not given back", "timed out")  # failures that a person must see although there is a result
 
 
 def collect(fleet: Path, rules: Rules) -> Json:
@@ -45,8 +46,8 @@ def _document(
     refused = {(one.cell.host, one.cell.cap, one.cell.repeat, one.cell.suite) for one in bad}
     counting = [run for run in runs if run["suite"] == suite and _key(run) not in refused]
     units = _units(index, counting)
-    failed = [(cell, folder) for cell, folder in found if (folder / FAILURE).exists() and not (folder / RUN).exists()]
-    told = {Cell(*_key(run)) for run in counting} | {one.cell for one in bad} | {cell for cell, _ in failed}
+    failed = _failed(found, suite)
+    told = {Cell(*_key(run)) for run in counting} | {one.cell for one in bad} | failed.keys()
     missing = sorted(planned - told)
     newest = max((run["created"] for run in counting), default=None)
     made = {
@@ -58,8 +59,9 @@ def _document(
                    "of_another_plan": sum(run["suite"] != suite for run in runs)},
         "plan_problem": plan_problem,
         "bad": [_of_cell(one.cell) | {"code": one.code, "text": one.text} for one in bad],
-        "failed": [_failure(cell, folder) for cell, folder in failed], "missing": [_of_cell(cell) for cell in missing],
-        "medians": index.medians(), **fleet_of(units), "units": [_told(unit) for unit in units],
+        "failed": list(failed.values()), "missing": [_of_cell(cell) for cell in missing],
+        "medians": index.medians({run["path"] for run in counting}), **fleet_of(units),
+        "units": [_told(unit) for unit in units],
     }  # fmt: skip
     made["hosts"] = _hosts(made, counting)
     return sealed(made)
@@ -92,8 +94,19 @@ def _planned(fleet: Path) -> tuple[set[Cell], str | None]:
         return set(), f"{PLAN} is no plan of a fleet: what is missing is not known"
 
 
+def _failed(found: Sequence[tuple[Cell, Path]], suite: str | None) -> dict[Cell, Json]:
+    """Why cells of the suite have no result; with one, a failure of an earlier try is none, but for WITH_RESULT."""
+    told = {}
+    for cell, folder in found:
+        if (folder / FAILURE).exists() and suite in (None, cell.suite):
+            one = _failure(cell, folder)
+            if one["class"] in WITH_RESULT or not (folder / RUN).exists():
+                told[cell] = one
+    return told
+
+
 def _failure(cell: Cell, folder: Path) -> Json:
-    """Why a cell has no result, by the file that the controller left."""
+    """How the last try of a cell failed, by the file that the controller left."""
     try:
         document = parse(read(folder / FAILURE, 100_000))
         told = {key: shown(str(document.get(key, "not told")), 250) for key in ("class", "text", "at")}
@@ -129,8 +142,11 @@ def _unit(host: str, cap: str, members: Sequence[Json], facts: Mapping[str, dict
     newest = max(members, key=lambda one: str(one["created"]))
     faults = [text for one in members for text in one["faults"] or ([one["reason"]] if not one["value"] else [])]
     machines = list(dict.fromkeys(one["machine"] for one in members))
+    kinds = sorted({one["kind"] for one in members})
     if len(machines) > 1:
         good, faults = [], [f"its runs are of {len(machines)} machines by their host ids: which is meant?", *faults]
+    elif len(kinds) > 1:  # points per one and per another have no mean
+        good, faults = [], [f"its runs are counted per {' and per '.join(kinds)}: which is meant?", *faults]
     halves = [math.log(one["high"] / one["value"]) for one in good if one["high"]]
     return Unit(
         host, newest["machine"], newest["model"], newest["kind"], cap, [math.log(one["value"]) for one in good],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cpubench.errors import UsageError
-from cpubench.fleet.layout import CLASSES, FAILURE, RUN, SUM, VISITS, Cell, cell_folder
+from cpubench.fleet.layout import CLASSES, FAILURE, RUN, SUM, UNRETURNED, VISITS, Cell, cell_folder, cell_of
 from cpubench.fleet.plan import cells_of
 from cpubench.results.files import canonical, write_atomic
 from cpubench.results.parse import MAX_BYTES, parse, read, read_raw, shown
@@ -46,6 +46,19 @@ def write_failure(fleet: Path, cell: Cell, kind: str, text: str) -> None:
     write(cell_folder(fleet, cell) / FAILURE, canonical(told))
 
 
+def not_tried(cell: Cell, text: str) -> str:
+    """What is told of the other cells of a host that was set aside after this one."""
+    return f"not tried after {cell.cap} repeat {cell.repeat}: {text}"
+
+
+def given_back(fleet: Path, host: str) -> None:
+    """Forgets that limits of a host were not given back after runs that have their results: now they are."""
+    for file in (fleet / host).glob(f"*/{FAILURE}"):
+        cell = cell_of(file.parent)
+        if cell and (failure(fleet, cell) or {}).get("class") == UNRETURNED and is_done(fleet, cell):
+            file.unlink(missing_ok=True)
+
+
 def write(file: Path, data: bytes) -> None:
     """Writes a file of the results, and its folder; UsageError with its name where that fails."""
     try:
@@ -55,11 +68,13 @@ def write(file: Path, data: bytes) -> None:
         raise UsageError("results", f"cannot be written: {error.strerror}", str(file)) from None
 
 
-def rows(fleet: Path, plan: Json) -> list[Json]:
-    """Each cell of the plan in its order: host, cap, repeat, ``state`` done, failed or missing; class, text and at of a
-    failure; and how often the controller logged in while it was measured."""
+def rows(fleet: Path, plan: Json, host: str | None = None) -> list[Json]:
+    """Each cell of the plan, or of one of its hosts, in its order: host, cap, repeat, ``state`` done, failed or
+    missing; class, text and at of a failure; and how often the controller logged in while it was measured."""
     found = []
     for cell in cells_of(plan):
+        if host not in (None, cell.host):
+            continue
         done, told = is_done(fleet, cell), failure(fleet, cell)
         state = "done" if done else "failed" if told else "missing"
         row = {"host": cell.host, "cap": cell.cap, "repeat": cell.repeat, "state": state}
@@ -73,12 +88,12 @@ def _visits(fleet: Path, cell: Cell) -> int | None:
     return None
 
 
-def status(fleet: Path, plan: Json) -> Json:
-    """The document of ``fleet status``: every row, and how many are in which state and class."""
-    every = rows(fleet, plan)
+def status(fleet: Path, plan: Json, host: str | None = None) -> Json:
+    """The document of ``fleet status``, of all hosts or of one: rows, and how many are in which state and class."""
+    every = rows(fleet, plan, host)
     states, classes = Counter(row["state"] for row in every), Counter(row["class"] for row in every if row["class"])
     return {
-        "fleet": plan["fleet"], "seed": plan["seed"], "suite_hash": plan["suite_hash"], "planned": len(every),
-        "done": states["done"], "failed": states["failed"], "missing": states["missing"],
+        "fleet": plan["fleet"], "host": host, "seed": plan["seed"], "suite_hash": plan["suite_hash"],
+        "planned": len(every), "done": states["done"], "failed": states["failed"], "missing": states["missing"],
         "failures": {name: classes[name] for name in CLASSES if classes[name]}, "rows": every,
     }  # fmt: skip

@@ -32,7 +32,7 @@ def init(folder: Path) -> list[str]:
 
 def _files(source: Path) -> Iterator[Path]:
     for file in source.rglob("*"):
-        if file.is_file() and file.suffix in (".yml", ".cfg", ".sbatch"):
+        if file.is_file() and file.suffix in (".yml", ".cfg", ".sbatch", ".py") and file.name != "__init__.py":
             yield file.relative_to(source)
 
 

@@ -14,7 +14,8 @@ class Told(NamedTuple):
     """How a host's part in a play ended.
 
     ``state`` of a start: started, running, done, refused, busy; of a finish: running, done, gone; of both: unreachable,
-    and failed, where a task did. ``outcome`` is what the job on the host says, ``fetched`` whether its result is here.
+    and failed, where a task did. ``outcome`` is what the job on the host says, of one that is running ``ran_s``, and
+    ``fetched`` whether its result is here.
     """
 
     host: str
@@ -39,12 +40,12 @@ def hear(memory: dict[str, Json], phase: str, event: Json) -> Told | None:
         return Told(host, phase, "failed", before["failed"]) if phase == "start" or task == "clean" else None
     if task == "fetch":
         before["fetched"] = True
-    said = answer(res) if task in ("preflight", "start", "look", "clean") else {}
+    said = answer(res) if task in ("facts", "preflight", "start", "look", "clean") else {}
     if task == "look":
         before["look"] = said
         before["stop"] = said.get("state") != "running"
-    if task == "preflight" and said.get("state") in ("refused", "busy"):
-        return Told(host, phase, said["state"], str(said.get("text", ""))[:MOST])
+    if task in ("facts", "preflight") and said.get("state") in ("refused", "busy", "running", "done"):
+        return Told(host, phase, said["state"], str(said.get("text", ""))[:MOST], said)
     if task == "start":
         return Told(host, phase, str(said.get("state")), "", said)
     if task == "clean":
@@ -60,7 +61,7 @@ def left(memory: dict[str, Json], phase: str, host: str, ended: str) -> Told:
     """What is to be said of a host whose part ended without a last event: it still runs, or Ansible ended early."""
     before = memory.get(host, {})
     if before.get("look", {}).get("state") == "running" and "failed" not in before:
-        return Told(host, phase, "running")
+        return Told(host, phase, "running", "", before["look"])
     return Told(host, phase, "failed", before.get("failed", ended))
 
 

@@ -13,9 +13,8 @@ Json = Mapping[str, Any]
 def show_status(doc: Json, out: IO[str]) -> None:
     """Nothing; writes how many runs are done, and what failed, by host: alike failures of a host are one line."""
     console = console_of(out)
-    head = (
-        f"{doc['fleet']}: {doc['done']} of {doc['planned']} runs done, {doc['failed']} failed, {doc['missing']} missing"
-    )
+    name = f"{doc['fleet']}, {doc['host']}" if doc["host"] else doc["fleet"]
+    head = f"{name}: {doc['done']} of {doc['planned']} runs done, {doc['failed']} failed, {doc['missing']} missing"
     console.print(line(console, head, "bold"))
     if doc["failures"]:
         kinds = ", ".join(f"{count} {kind}" for kind, count in doc["failures"].items())

@@ -27,6 +27,7 @@ from cpubench.recheck import validated
 from cpubench.results.files import canonical, sealed
 from cpubench.results.load import load_run
 from cpubench.results.packed import sum_line
+from cpubench.results.records import Divisor
 
 
 @pytest.fixture
@@ -140,6 +141,7 @@ def test_a_copy_of_a_run_does_not_count_twice(fleet: Path) -> None:
     put_run(fleet, cell("b"), document)
     made = collect(fleet, rules(fleet))
     assert [one["unit"] for one in made["units"]] == ["a"]
+    assert [one["runs"] for one in made["medians"]] == [1]
     assert made["bad"][0]["text"] == f"is the same run as a/as-is-r1-{SUITE}"
 
 
@@ -149,6 +151,14 @@ def test_a_host_that_was_exchanged_has_no_points(fleet: Path) -> None:
     (one,) = collect(fleet, rules(fleet))["units"]
     assert one["points"] is None
     assert "2 machines" in one["faults"][0]
+
+
+def test_runs_that_are_counted_per_different_things_have_no_mean(fleet: Path) -> None:
+    put_run(fleet, cell("a", 1), document_of("a", 1))
+    put_run(fleet, cell("a", 2), document_of("a", 2, divisor=Divisor(kind="physical_core", n=2)))
+    (one,) = collect(fleet, rules(fleet))["units"]
+    assert one["points"] is None
+    assert "counted per physical_core and per vcpu" in one["faults"][0]
 
 
 def test_a_run_that_may_not_be_published_is_in_no_median(fleet: Path) -> None:
@@ -174,6 +184,18 @@ def test_failures_and_what_is_missing_are_rows(fleet: Path) -> None:
     assert {one["host"]: one["results"] for one in made["hosts"]} == {"a": 1, "dead": 0, "late": 0, "odd": 0}
 
 
+def test_a_failure_that_came_with_a_result_has_its_row(fleet: Path) -> None:
+    for seed, kind in enumerate(("cap not given back", "timed out", "busy")):
+        host = kind.split()[0]
+        unit(fleet, host, seed)
+        fail(fleet, cell(host), **{"class": kind, "text": "x", "at": ""})
+    made = collect(fleet, rules(fleet))
+    assert [(one["host"], one["class"]) for one in made["failed"]] == [
+        ("cap", "cap not given back"), ("timed", "timed out"),
+    ]  # fmt: skip
+    assert (made["counts"]["results"], made["counts"]["failed"]) == (3, 2)
+
+
 def test_what_is_printed_of_foreign_text_is_text(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     unit(fleet, "a", 1, EVIL)
     unit(fleet, "b", 2, passes=5)
@@ -189,8 +211,11 @@ def test_results_of_another_plan_are_left_out_and_told(fleet: Path) -> None:
     for seed in range(3):
         unit(fleet, f"a{seed}", seed)
     put_run(fleet, cell("old", suite="f" * 12), document_of("old", 9))
+    fail(fleet, cell("dead", suite="f" * 12), **{"class": "unreachable", "text": "x", "at": "y"})
     made = collect(fleet, rules(fleet))
     assert (made["counts"]["of_another_plan"], len(made["units"])) == (1, 3)
+    assert [one["runs"] for one in made["medians"]] == [3]
+    assert (made["failed"], "dead" in {one["host"] for one in made["hosts"]}) == ([], False)
 
 
 def test_two_collectors_do_not_meet(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,8 +17,9 @@ from cpubench.fleet import engine as engine_room
 from cpubench.fleet.drive import Round, Times, drive
 from cpubench.fleet.inventory import Host
 from cpubench.fleet.layout import GOING, Cell, cell_folder, incoming
-from cpubench.fleet.receive import receive, salvage, verdict
-from cpubench.fleet.told import Told
+from cpubench.fleet.receive import receive, salvage, taken, verdict
+from cpubench.fleet.told import Told, hear
+from cpubench.results.files import sealed
 
 VERSIONS = dict.fromkeys(made.KERNELS, 1) | {"test_work": 3}
 EXPECTED_S, POLL_S = 100.0, 60.0
@@ -79,6 +80,9 @@ class Simulated:
     def _told(self, phase, cell, stop):
         said = self.says.get(cell.host)
         if phase == "start":
+            if said == "taken up":
+                self.began[cell] = self.now_s - 40
+                return Told(cell.host, phase, "running", outcome={"state": "running", "ran_s": 40.0})
             if said in ("unreachable", "busy", "refused"):
                 return Told(cell.host, phase, said, "why")
             self.began[cell] = self.now_s
@@ -86,13 +90,21 @@ class Simulated:
         if said == "lost":
             return Told(cell.host, phase, "unreachable", "no answer")
         if self.now_s - self.began[cell] < self.took_s.get(cell.host, 90.0):
-            return Told(cell.host, phase, "running", outcome={"state": "running"}) if not stop else Told(
-                cell.host, phase, "running", "", {"state": "running", "timed_out": True})  # fmt: skip
-        outcome = {"state": "done", "exit": 0, "sha256": self.result[1], "took_s": 90.0}
+            return ended(cell.host) if stop else Told(cell.host, phase, "running", outcome={"state": "running"})
+        outcome = {"state": "done", "exit": 0, "sha256": self.result[1], "took_s": 90.0, "restore": {"exit": 0}}
         if said == "capped":
             outcome["restore"] = {"exit": 70, "text": "still at 300 W"}
         self.incoming(cell).write_bytes(self.result[0] if said != "changed" else self.result[0] + b"x")
         return Told(cell.host, phase, "done", "", outcome, True)
+
+
+def ended(host):
+    """What is told of a run that still went on when it was to be ended: by the events of a play."""
+    memory, said = {}, {"look": {"state": "running"}, "clean": {"state": "cleaned", "restore": {"exit": 0}}}
+    for task, answer in said.items():
+        data = {"host": host, "task": task, "res": {"stdout": json.dumps(answer)}}
+        found = hear(memory, "finish", {"event": "runner_on_ok", "event_data": data})
+    return found
 
 
 def driven(tmp_path, result, names, groups=None, repeats=2, deadline_s=400.0, **simulated):
@@ -106,8 +118,9 @@ def driven(tmp_path, result, names, groups=None, repeats=2, deadline_s=400.0, **
     queue = [cell for cell in plan.cells_of(document) if not state.is_done(tmp_path, cell)]
     times = Times(EXPECTED_S, deadline_s, POLL_S, 2.0)
     noted = []
-    drive(Round(document, tmp_path, of, queue, engine, times, lambda: engine.now_s, lambda text: None, noted.append))
-    assert not noted or noted[-1] == []  # nothing is under way any more
+    drive(Round(document, tmp_path, of, queue, engine, times, lambda: engine.now_s, lambda text: None,
+                lambda cells: noted.append((engine.now_s, cells))))  # fmt: skip
+    assert not noted or noted[-1][1] == []  # nothing is under way any more
     engine.noted = noted
     return engine, state.status(tmp_path, document)
 
@@ -172,6 +185,36 @@ def test_a_run_beyond_its_deadline_is_ended(tmp_path, result):
     assert engine.now_s < 400 + 2 * POLL_S
 
 
+def test_a_run_that_is_taken_up_was_visited_then_and_is_due_as_ever(tmp_path, result):
+    engine, found = driven(tmp_path, result, ["a"], repeats=1, says={"a": "taken up"})
+    (row,) = found["rows"]
+    assert (row["state"], row["visits"]) == ("done", 1)
+    starts, looks = ([at for at, phase, _ in engine.log if phase == wanted] for wanted in ("start", "finish"))
+    assert [round(look - starts[0]) for look in looks] == [2 + EXPECTED_S - 40]  # and no look before
+
+
+def test_a_host_that_was_cut_off_keeps_its_power_group_until_the_deadline_of_its_run(tmp_path, result):
+    groups = {"a": "g", "b": "g"}
+    engine, found = driven(tmp_path, result, ["a", "b", "c"], groups, repeats=2, says={"a": "lost"})
+    assert found["done"] == 4
+    (lost,) = [at for cell, at in engine.began.items() if cell.host == "a"]
+    after = [at for cell, at in engine.began.items() if cell.host == "b" and at > lost]
+    assert after
+    assert min(after) >= lost + 400  # it may measure all that time
+    assert max(at for cell, at in engine.began.items() if cell.host == "c") < 400  # others do not wait
+    given_up = max(at for at, phase, cell in engine.log if phase == "finish" and cell.host == "a")
+    assert any(cell.host == "a" for at, cells in engine.noted if at > given_up for cell in cells)  # for the next call
+
+
+def test_a_limit_that_is_given_back_later_is_no_failure_any_more(tmp_path, result):
+    _, found = driven(tmp_path, result, ["a", "b"], repeats=2, says={"a": "capped", "b": "capped"})
+    assert (found["done"], found["failures"]) == (2, {"cap not given back": 4})
+    _, found = driven(tmp_path, result, ["a", "b"], repeats=2, says={"b": "unreachable"})
+    assert {row["host"] for row in found["rows"] if row["class"] == "cap not given back"} == {"b"}
+    _, found = driven(tmp_path, result, ["a", "b"], repeats=2)
+    assert (found["done"], found["failures"]) == (4, {})
+
+
 def test_a_result_that_was_changed_on_the_way_is_no_result(tmp_path, result):
     _, found = driven(tmp_path, result, ["a", "b"], repeats=2, says={"b": "changed"})
     assert (found["done"], found["failures"]) == (2, {"bad result": 2})  # the next is tried all the same
@@ -188,7 +231,8 @@ def test_a_result_that_was_changed_on_the_way_is_no_result(tmp_path, result):
         ({"state": "done", "exit": 130, "timed_out": True}, "timed out"),
         ({"state": "done", "exit": 70, "sha256": "x"}, "cap not given back"),
         ({"state": "done", "exit": 0, "sha256": "x", "restore": {"exit": 70, "text": "y"}}, "cap not given back"),
-        ({"state": "running", "timed_out": True}, "timed out"),
+        ({"state": "running"}, "timed out"),
+        ({"state": "running", "restore": {"exit": 70}}, "cap not given back"),
         ({"state": "done", "error": 7, "restore": []}, "preflight refused"),
     ],
 )
@@ -197,6 +241,7 @@ def test_how_a_run_ended_is_told_apart(outcome, kind):
     assert found is not None
     assert found[0] == kind
     assert verdict({"state": "done", "exit": 0, "sha256": "x", "restore": {"exit": 0}}) is None
+    assert verdict({"state": "done", "exit": 0, "sha256": "x", "timed_out": True}) is None  # it was over all the same
 
 
 @pytest.mark.parametrize(
@@ -205,18 +250,25 @@ def test_how_a_run_ended_is_told_apart(outcome, kind):
         ({"suite": SUITE_VERSION + 1}, "of suite"),
         ({"kernels": VERSIONS | {"mem_chase": 9}}, "of another version"),
         ({"cap": "300W"}, "is at as-is, not at 300W"),
+        ({"stopped": "interrupted"}, "interrupted before its stop"),
         ({"data": b"no gzip"}, "is not gzip"),
         ({"cut": True}, "was cut"),
         ({"data": gzip.compress(b'{"schema": "cpubench.run/1"}')}, "missing required"),
     ],
 )
 def test_a_result_that_is_not_what_was_asked_is_refused_and_nothing_is_stored(tmp_path, result, change, words):
-    document = {"suite": change.get("suite", SUITE_VERSION), "kernels": change.get("kernels", VERSIONS)}
+    if "stopped" in change:
+        document = made.made_run(2, suite=SUITE_VERSION)
+        cut = sealed({**document, "stopped": {**document["stopped"], "by": change["stopped"]}})
+        change = {"data": gzip.compress(json.dumps(cut).encode())}
     data = change.get("data", result[0])[: -9 if change.get("cut") else None]
     (tmp_path / "in").write_bytes(data)
     cell = Cell("h", change.get("cap", "as-is"), 1, "0" * 12)
+    asked_for = {"suite": change.get("suite", SUITE_VERSION), "kernels": change.get("kernels", VERSIONS)}
     with pytest.raises(UsageError, match=words):
-        receive(tmp_path / "in", hashlib.sha256(data).hexdigest(), cell, document, tmp_path)
+        receive(tmp_path / "in", hashlib.sha256(data).hexdigest(), cell, asked_for, tmp_path)
+    outcome = {"state": "done", "sha256": hashlib.sha256(data).hexdigest()}
+    assert taken(outcome, tmp_path / "in", cell, asked_for, tmp_path)[0] == "bad result"
     assert not cell_folder(tmp_path, cell).exists()
 
 
@@ -228,6 +280,14 @@ def test_a_result_takes_the_place_of_a_failure(tmp_path, result):
     assert state.is_done(tmp_path, cell)
     assert state.failure(tmp_path, cell) is None
     assert not (tmp_path / "in").exists()
+
+
+def test_results_that_cannot_be_written_are_no_bad_result(tmp_path, result):
+    (tmp_path / "h").write_text("a file")
+    (tmp_path / "in").write_bytes(result[0])
+    document = {"suite": SUITE_VERSION, "kernels": VERSIONS}
+    with pytest.raises(UsageError, match="cannot be written"):
+        taken({"sha256": result[1]}, tmp_path / "in", Cell("h", "as-is", 1, "0" * 12), document, tmp_path)
 
 
 def test_what_a_killed_controller_left_is_taken_up_first(tmp_path, result):
@@ -247,8 +307,8 @@ def test_what_a_killed_controller_left_is_taken_up_first(tmp_path, result):
 
 def test_groups_are_noted_while_they_measure(tmp_path, result):
     engine, _ = driven(tmp_path, result, ["a", "b"], {"a": "g", "b": "g"}, repeats=1)
-    assert max(map(len, engine.noted)) == 1
-    assert {cell.host for cells in engine.noted for cell in cells} == {"a", "b"}
+    assert max(len(cells) for _, cells in engine.noted) == 1
+    assert {cell.host for _, cells in engine.noted for cell in cells} == {"a", "b"}
 
 
 def test_without_ansible_one_line_says_what_to_install(monkeypatch):

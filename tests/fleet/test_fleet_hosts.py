@@ -221,6 +221,16 @@ def test_the_documented_commands_lead_to_results(
     assert all(one["faults"] for one in table["units"])  # runs of seconds are no results to publish
     assert not list((hosts.folder / "home").glob("*/jobs/*/*"))  # nothing stays on the hosts but the installation
 
+    # Other wheels are to be installed, and a run of somebody else goes on at one of the two: its files stay.
+    wheels = hosts.folder / "demo" / "wheelhouse" / "wheelhouse.json"
+    wheels.write_text(wheels.read_text().replace("f" * 64, "e" * 64))
+    assert call(hosts, *once[:-1], "3")[0] == 0
+    with hosts.locked("node1"):
+        code, found, log = call(hosts, *run, "--times", TIMES)
+    assert (code, found["done"], found["failures"]) == (1, 5, {"busy": 1}), log
+    assert [mark.read_text().strip()[0] for mark in marks] == ["f", "e"]
+    assert marks[0].stat().st_mtime_ns == before[0]
+
 
 def usage() -> float:
     """CPU seconds of the commands of the controller so far, with all that they started; the hosts' are not theirs."""

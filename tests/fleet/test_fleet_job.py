@@ -2,9 +2,11 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,9 @@ from hosts import short
 from cpubench.fleet import job
 from cpubench.fleet.suite import kernels, suite_hash
 from cpubench.fleet.told import hear, left
+from cpubench.measure.folder import host_lock
+
+ROLES = files("cpubench.fleet.playbook") / "roles"
 
 SHORT = f"{sys.executable} -I {short.__file__} test_work[steps=1000]@1,switch_pipe[place=same]@1"
 QUICK = ["--profile", "quick"]
@@ -95,8 +100,10 @@ def test_a_run_outlives_its_login_is_taken_up_and_is_ended(tmp_path):
     told = json.dumps(asked(command=program(tmp_path, text)))
     assert call("start", folder, told) == {"state": "started"}
     until((folder / "run").is_dir)
-    assert call("check", folder, told) == {"state": "running"}
-    assert call("start", folder, told) == {"state": "running"}
+    for verb in ("check", "start"):
+        found = call(verb, folder, told)
+        assert found["state"] == "running"
+        assert found["ran_s"] >= 0
     pid = int(next(folder.glob("pid-*")).read_text())
     assert call("clean", folder, "keep")["state"] == "cleaned"
     until(lambda: not Path(f"/proc/{pid}").exists() or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text())
@@ -118,6 +125,61 @@ def test_what_a_killed_host_left_is_thrown_away(tmp_path):
     assert not (folder / "left.json").exists()
 
 
+def ask(home, folder):
+    """What a host's own Python says before an installation, called as the role does."""
+    command = [sys.executable, "-I", "-c", (ROLES / "facts/files/ask.py").read_text(), str(home), str(folder)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
+
+
+def look_of_the_role(home, host, name):
+    """What the shell of the role `collect` says of a job."""
+    yaml, jinja2 = pytest.importorskip("yaml"), pytest.importorskip("jinja2")
+    task = yaml.safe_load((ROLES / "collect/tasks/main.yml").read_text())[0]
+    given = {"job_folder": f"{home}//jobs/{host}/{name}", "inventory_hostname": host, "cell": {"name": name}}
+    environment = jinja2.Environment()
+    environment.filters["quote"] = shlex.quote
+    for key, text in task["vars"].items():
+        given[key] = environment.from_string(text).render(given)
+    script = environment.from_string(task["ansible.builtin.raw"]).render(given)
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_before_an_installation_a_host_says_what_goes_on_there(tmp_path):
+    folder = tmp_path / "jobs" / "h" / "cell"
+    found = ask(tmp_path, folder)
+    assert (found["state"], found["tag"][:3]) == ("ready", "cp3")
+    text = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(130)); out.mkdir(); time.sleep(60)"
+    call("start", folder, json.dumps(asked(command=program(tmp_path, text))))
+    try:
+        found = ask(tmp_path, folder)
+        assert (found["state"], found["ran_s"] >= 0) == ("running", True)
+        assert look_of_the_role(tmp_path, "h", "cell") == {"state": "running"}
+        other = ask(tmp_path, folder.with_name("other"))  # nothing has the lock: the run has not begun, or is over
+        assert (other["state"], "another cpubench run" in other["text"]) == ("busy", True)
+        until((folder / "run").is_dir)
+    finally:
+        call("clean", folder, "keep")
+    assert look_of_the_role(tmp_path, "h", "cell")["exit"] == 130
+    assert ask(tmp_path, folder)["state"] == "ready"
+    with host_lock():
+        assert ask(tmp_path, folder)["state"] == "busy"
+
+
+def test_a_process_that_has_the_number_of_a_dead_job_is_none(tmp_path):
+    folder = tmp_path / "jobs" / "h" / "cell"
+    folder.mkdir(parents=True)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as stranger:
+        (folder / f"pid-{job.BOOT.read_text().strip()}").write_text(str(stranger.pid))
+        assert job.look(folder) == "gone"
+        assert ask(tmp_path, folder)["state"] == "ready"
+        assert look_of_the_role(tmp_path, "h", "cell") == {"state": "gone"}
+        assert call("clean", folder, "remove")["state"] == "cleaned"
+        assert stranger.poll() is None
+        stranger.communicate(b"\n")
+    assert stranger.returncode == 0
+
+
 def event(kind, task, host="h", **res):
     return {"event": f"runner_on_{kind}", "event_data": {"host": host, "task": task, "res": res}}
 
@@ -133,6 +195,13 @@ def test_events_of_a_start():
     assert told.state == "started"
     (told,), _ = heard("start", event("ok", "preflight", stdout='{"state": "busy", "text": "x"}'))
     assert (told.state, told.text) == ("busy", "x")
+    (told,), _ = heard("start", event("ok", "facts", stdout='{"tag": "cp311-x86_64", "state": "busy", "text": "y"}'))
+    assert (told.state, told.text) == ("busy", "y")
+    (told,), _ = heard("start", event("ok", "facts", stdout='{"state": "running", "ran_s": 7}'))
+    assert (told.state, told.outcome["ran_s"]) == ("running", 7)
+    (told,), _ = heard("start", event("ok", "preflight", stdout='{"state": "done"}'))
+    assert told.state == "done"
+    assert heard("start", event("ok", "facts", stdout='{"tag": "cp311-x86_64", "state": "ready"}'))[0] == []
     (told,), _ = heard("start", event("failed", "compiler", msg="non-zero return code", stderr="", stdout="no cc\n"))
     assert (told.state, told.text) == ("failed", "compiler: no cc")
     (told,), _ = heard("start", event("unreachable", "facts", msg="Failed\nto connect", unreachable=True))
