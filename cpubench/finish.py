@@ -103,8 +103,8 @@ def leave_report(folder: Path) -> Path | None:
     output = folder / "report.html"
     try:
         make_report(folders(folder), output)
-    except UsageError as error:
-        print(f"cpubench: no report: {error}", file=sys.stderr)
+    except (UsageError, OSError) as error:  # matplotlib wants a place for its cache, and a host may have none
+        print(f"cpubench: no report: {shown(str(error), 2000)}", file=sys.stderr)
         return None
     return output
 

@@ -1,8 +1,8 @@
 """Kills runs at random moments and goes on with them: ``python tests/torture.py [KILLS] [QUICK KILLS] [--recipes]``.
 
 Runs of seconds are killed and resumed until they have had enough, then real ones of the profile ``quick``; with
-``--recipes`` there is also one ``quick`` run in each surrounding of ``tests/hosts/recipes.py``. Prints one JSON
-document.
+``--recipes`` there is also one ``quick`` run in each surrounding of ``tests/hosts/recipes.py``. Prints a JSON document
+for each part.
 """
 
 from __future__ import annotations
@@ -185,6 +185,14 @@ def quick_kills(kills: int, folder: Path, seed: int) -> Iterator[Json]:
         yield tortured(start, QUICK, folder / f"quick-{number}", 110.0, 1, rng, "")
 
 
+def document(text: str) -> tuple[Json, list[str]]:
+    """The one document of a command, and what is wrong with it."""
+    try:
+        return json.loads(text or "{}"), []
+    except ValueError as error:
+        return {}, [f"stdout is no one document ({error}): {text[-400:]}"]
+
+
 def surroundings(folder: Path) -> Iterator[Json]:
     """A real run of ``quick`` in each surrounding: exit code, rows without a number, and whether that is right."""
     tools = folder / "tools"
@@ -196,9 +204,9 @@ def surroundings(folder: Path) -> Iterator[Json]:
         out.chmod(0o777)
         command = [*QUICK, "run", "--profile", "quick", "--json", "--out", str(out / "r")]
         done = recipes.run(recipe, command, tools, out, 400)
-        told: Json = json.loads(done.stdout or "{}")
+        told, wrong = document(done.stdout)
         lacking = {row["variant"]: row["reason"] for row in told.get("failed", []) + told.get("skipped", [])}
-        wrong = ["a traceback"] * ("Traceback" in done.stderr)
+        wrong += ["a traceback"] * ("Traceback" in done.stderr)
         if recipe.refusal:
             wrong += ["not refused"] * (done.returncode != 2 or recipe.refusal not in done.stderr)
             wrong += ["something is left"] * bool(list(out.iterdir()))
@@ -221,14 +229,18 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="torture-") as made:
         folder = Path(made)
         folder.chmod(0o755)
-        found = {
-            "seed": asked.seed,
-            "short": summary(short_kills(asked.kills, folder, asked.seed)),
-            "quick": summary(quick_kills(asked.quick, folder, asked.seed)),
-            "recipes": list(surroundings(folder)) if asked.recipes else [],
-        }
-    print(json.dumps(found, indent=1))
-    return int(any(one["wrong"] for one in (found["short"], found["quick"], *found["recipes"])))
+        parts = [
+            told(f"short, seed {asked.seed}", summary(short_kills(asked.kills, folder, asked.seed))),
+            told("quick", summary(quick_kills(asked.quick, folder, asked.seed))),
+            *(told("recipe", one) for one in (surroundings(folder) if asked.recipes else ())),
+        ]
+    return int(any(one["wrong"] for one in parts))
+
+
+def told(name: str, found: Json) -> Json:
+    """The same, after printing it: an hour's work is not kept for the end."""
+    print(json.dumps({name: found}), flush=True)
+    return found
 
 
 def summary(runs: Iterator[Json]) -> Json:

@@ -77,3 +77,16 @@ def test_a_full_disk_leaves_no_half_of_a_report(tmp_path: Path, room: str) -> No
     assert done.stdout.split() == ["2", ".:", "r.data", "r.html", "r.data:", "report.json", "old"], done.stderr
     (line,) = done.stderr.splitlines()
     assert "cannot be written: No space left on device" in line
+
+
+def test_a_system_that_lets_no_page_be_made_takes_nothing_from_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """matplotlib raises OSError on import where no place for its cache can be written."""
+
+    def refuse(*given: object) -> None:
+        raise OSError("needs a writable cache directory")
+
+    monkeypatch.setattr(finish, "make_report", refuse)
+    assert finish.leave_report(put(tmp_path / "run", made_run(8))) is None
+    assert capsys.readouterr().err == "cpubench: no report: needs a writable cache directory\n"
