@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cpubench.analysis.composite import Array, log
-from cpubench.analysis.levels import levels_of
+from cpubench.analysis.levels import levels_of, over_cap
 from cpubench.analysis.rates import divisors
 from cpubench.results.names import row_key
 from cpubench.results.records import Run
@@ -17,7 +17,7 @@ from cpubench.results.records import Run
 class Curve:
     """One cap level of a run. Rows by key, watts by family; NaN where a pass has none."""
 
-    state: str
+    state: str  # over_cap where passes drew more than the cap, whatever was shown before them
     per_core: dict[str, Array]  # of windows, as rates of samples are elsewhere
     whole: dict[str, Array]  # of the whole host, of rows that are metered
     watts: dict[str, Array]
@@ -46,7 +46,8 @@ def curves_of(run: Run) -> Curves | None:
     for cap, windows in levels_of(run, rows=False).items():
         rates = {key: log(values) for key, values in windows.ops_per_s.items()}
         found[cap] = Curve(
-            states.get(cap, "unknown"), {key: logs - np.log(cores[key]) for key, logs in rates.items() if key in cores},
+            "over_cap" if over_cap(run.plan, cap, windows) else states.get(cap, "unknown"),
+            {key: logs - np.log(cores[key]) for key, logs in rates.items() if key in cores},
             {key: rates[key] for key in windows.metered}, {f: log(w) for f, w in windows.watts.items()},
             windows.errors, windows.reasons,
         )  # fmt: skip

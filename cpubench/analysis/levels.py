@@ -17,6 +17,7 @@ from cpubench.analysis.rates import divisors
 from cpubench.analysis.reference import Reference
 from cpubench.analysis.rows import skip_reason
 from cpubench.analysis.watts import Windows, mean_watts, windows_of
+from cpubench.power.verdict import MEAN_SHARE, MEAN_W
 from cpubench.results.names import row_key
 from cpubench.results.records import Plan, Run
 
@@ -65,6 +66,15 @@ def idle_of(run: Run) -> Idle:
 def levels_of(run: Run, rows: bool = True) -> dict[str, Windows]:
     """The windows of each cap level of a run; without ``rows`` no watts of single rows."""
     return {cap: windows_of(run.plan, blocks_at(run, cap), rows) for cap in run.plan.caps}
+
+
+def over_cap(plan: Plan, cap: str, windows: Windows) -> int:
+    """In how many passes a level drew more than its cap, by a meter of the cap's own scope."""
+    power = plan.powered
+    limit = next((level.watts for level in power.levels if level.name == cap), None) if power is not None else None
+    if power is None or limit is None or (power.cap_scope and power.cap_scope != power.scope):
+        return 0
+    return int(np.count_nonzero(windows.mean_w > MEAN_SHARE * limit + MEAN_W))
 
 
 def scored(

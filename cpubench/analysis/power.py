@@ -11,12 +11,11 @@ from msgspec import UnsetType
 from msgspec.structs import asdict
 
 from cpubench.analysis.cells import BASE_CAP, blocks_at
-from cpubench.analysis.composite import Array, log
+from cpubench.analysis.composite import log
 from cpubench.analysis.flags import around_windows, moved, window_flags
-from cpubench.analysis.levels import Idle, Scored, figure, idle_of, levels_of, of_families, ratio, scored
+from cpubench.analysis.levels import Idle, Scored, figure, idle_of, levels_of, of_families, over_cap, ratio, scored
 from cpubench.analysis.quantity import no_meter, null, quantity
 from cpubench.analysis.reference import Reference
-from cpubench.power.verdict import MEAN_SHARE, MEAN_W
 from cpubench.results.names import row_key
 from cpubench.results.records import Block, Run
 from cpubench.results.states import CLAIMED
@@ -88,7 +87,7 @@ def _level(made: Watched, cap: str, known: Level | None) -> Json:
     of_families_ = {family: {m: figure(one, m, [family], None, made.idle) if m == "per_core" or with_meter
                              else no_meter() for m in measures} | {"ratio": _ratios(made, cap, [family])}
                     for family in one.why["per_core"]}  # fmt: skip
-    over = _over(made, known, one.windows.mean_w)
+    over = over_cap(made.run.plan, cap, one.windows)
     state = known.state if known is not None else "unknown"
     return {
         "level": cap, "state": "over_cap" if over else state, "shown": state,
@@ -106,16 +105,6 @@ def _level(made: Watched, cap: str, known: Level | None) -> Json:
 
 def _why(one: Scored) -> str:
     return next(iter(one.windows.reasons.values()), "not measured")
-
-
-def _over(made: Watched, known: Level | None, watts: Array) -> int:
-    """In how many passes a level drew more than its cap, by a meter of the cap's own scope."""
-    power = made.run.plan.powered
-    if known is None or known.watts is None or power is None:
-        return 0
-    if power.cap_scope and power.cap_scope != power.scope:
-        return 0
-    return int(np.count_nonzero(watts > MEAN_SHARE * known.watts + MEAN_W))
 
 
 def _ratios(made: Watched, cap: str, families: list[str]) -> Json:
