@@ -105,12 +105,11 @@ def test_a_level_is_scored_from_the_run_of_its_folder(fleet: Path) -> None:
 
 def test_medians_are_of_caps_that_limit_the_same(fleet: Path) -> None:
     for at, scope in enumerate(("package", "package", "board")):
-        run = made_capped_run(caps={"as-is": (1.0, 1.0), "200W": (1.25 + at, 0.6)}, seed=at, host_id=f"h{at}",
-                              power={"cap_scope": scope})  # fmt: skip
+        run = made_capped_run(caps={"200W": (1.25 + at, 0.6)}, seed=at, host_id=f"h{at}", power={"cap_scope": scope})
         put_run(fleet, cell(f"h{at}", cap="200W"), run)
     made = collect(fleet, rules(fleet))["medians"]
     assert [(one["cap"], one["cap_scope"], one["runs"]) for one in made] == [
-        ("200W", "board", 1), ("200W", "package", 2), ("as-is", "", 3)]  # fmt: skip
+        ("200W", "board", 1), ("200W", "package", 2)]  # fmt: skip
     assert made[0]["median"] == pytest.approx(1000 / 3.25, rel=0.03)
 
 
