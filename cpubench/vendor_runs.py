@@ -15,7 +15,7 @@ from cpubench.analysis.portrait import portrait
 from cpubench.analysis.scenarios import Scenario
 from cpubench.analysis.score import score
 from cpubench.errors import UsageError
-from cpubench.report.html.facts import facts, unknown
+from cpubench.report.html.facts import facts, facts_over_runs, unknown
 from cpubench.results.load import load_run
 from cpubench.results.parse import located, shown
 
@@ -79,14 +79,25 @@ def check_once(runs: Sequence[Loaded]) -> None:
             raise located(one.file, UsageError("twice", f"is the same run as {shown(str(first.file), 120)}"))
 
 
+def _check_alike(side: Sequence[Loaded]) -> None:
+    """None if all runs are divided alike: points per core of a whole host and of a quota have no common mean."""
+    first, told = side[0], [f"{one.score['divisor']['n']:g} x {one.score['divisor']['kind']}" for one in side]
+    for one, counted in zip(side, told, strict=True):
+        if counted != told[0]:
+            text = f"counts per {counted}, {first.folder} of the same host per {told[0]}: give each as its own path"
+            raise located(one.file, UsageError("divisor", text))
+
+
 def candidate(label: str, side: Sequence[Loaded]) -> Json:
-    """The runs of one candidate together."""
+    """The runs of one candidate together; UsageError where they are not divided alike."""
+    _check_alike(side)
     whole = score_over_runs([one.score for one in side])
     latest = max(side, key=lambda one: one.told["created_utc"])
     host = latest.told["facts"]["host"] or "unknown host"
     folders = [one.folder for one in side]
     name = f"{host} ({folders[0]}{f' and {len(side) - 1} more' if len(side) > 1 else ''})"
     kept = {key: whole[key] for key in whole if key not in ("host", "noise", "power")}
-    return {"label": label, "name": host, "title": name, "folders": folders, "facts": latest.told["facts"],
-            "unknown": latest.told["unknown"], "caches": latest.told["caches"], "score": kept,
-            "runs": [one.told for one in side], "tasks": [], "power": whole["power"]}  # fmt: skip
+    return {"label": label, "name": host, "title": name, "folders": folders,
+            "facts": facts_over_runs([one.told for one in side]), "unknown": latest.told["unknown"],
+            "caches": latest.told["caches"], "score": kept, "runs": [one.told for one in side], "tasks": [],
+            "power": whole["power"]}  # fmt: skip

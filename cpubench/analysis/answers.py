@@ -94,8 +94,19 @@ def _obstacle(labels: Sequence[str], pairs: Pairs, measure: str, level: str | No
     """Why there are no tiers, with the first pair that has none."""
     text = "not every pair of candidates could be compared"
     for (a, b), made in pairs.items():
-        head = _headline(made, level) if "error" not in made else None
-        claim = head and head[measure]
-        if claim and claim["verdict"] == "not compared":
-            return f"{text}: {labels[a]} and {labels[b]}: {claim['ratio']['reason']}"
+        if why := _why(made, measure, level):
+            return f"{text}: {labels[a]} and {labels[b]}: {why}"
     return text
+
+
+def _why(made: Mapping[str, Any], measure: str, level: str | None) -> str | None:
+    """Why a comparison has no word on the whole; None where it has one."""
+    if "error" in made:
+        return f"{made['rule']}, {made['error']}"
+    head = _headline(made, level)
+    if head is not None:
+        claim = head[measure]
+        return str(claim["ratio"]["reason"]) if claim["verdict"] == "not compared" else None
+    start = f"{shown(str(level), 80)}: "
+    refused = [one["text"] for one in made["refused"] if one["code"] == "cap" and one["text"].startswith(start)]
+    return refused[0].removeprefix(start) if refused else "the level is not in all runs of both"

@@ -23,7 +23,7 @@ HOST = {
     "hostname": "host", "cpu_model": "CPU", "cpu_ids": "CPU ids", "microcode": "microcode", "arch": "architecture",
     "packages": "packages", "smt": "SMT", "virtual": "virtual machine", "memory_total_bytes": "memory bytes",
     "llc_bytes": "last-level cache bytes", "kernel": "kernel", "kernel_cmdline": "kernel command line",
-    "governor": "governor", "thp": "huge pages", "clocksource": "clock source",
+    "governor": "governor", "turbo": "turbo", "thp": "huge pages", "clocksource": "clock source",
     "quota_cpus": "quota CPUs",
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from statistics import fmean, median
 from cpubench.analysis.pooling import Json, over, over_runs, rows_over
 from cpubench.analysis.quantity import null
 from cpubench.results.parse import shown
-from cpubench.results.states import CLAIMED
+from cpubench.results.states import BASE_CAP, CLAIMED, HELD
 
 ABSENT = "no such level in it"
 SUMS = ("passes", "over_cap_passes", "changed_passes", "flagged", "windows")
@@ -25,13 +25,21 @@ def mixed_watts(documents: Sequence[Json | None]) -> str | None:
     return None
 
 
+def mixed_caps(documents: Sequence[Json | None]) -> str | None:
+    """Why levels of these under a cap are not put together: a name of watts of packages and of a node are two caps."""
+    capped = [one for one in documents if one is not None and any(row["level"] != BASE_CAP for row in one["levels"])]
+    named = list(dict.fromkeys(shown(str(one["cap_scope"] or "something not told"), 40) for one in capped))
+    return f"the caps limit {' and '.join(named)}: other caps are not put together" if len(named) > 1 else None
+
+
 def power_over_runs(documents: Sequence[Json | None]) -> Json | None:
     """The power documents of runs as one; None where no run has one. A level that a run lacks has no figures."""
     there = [one for one in documents if one is not None]
     if not there or len(documents) == 1:
         return documents[0]
-    mixed = mixed_watts(there)
-    levels = [_level([_at(one, name) for one in documents], mixed)
+    mixed, limits = mixed_watts(there), mixed_caps(there)
+    apart = mixed or limits
+    levels = [_level([_at(one, name) for one in documents], mixed, None if name == BASE_CAP else limits)
               for name in dict.fromkeys(level["level"] for one in there for level in one["levels"])]  # fmt: skip
     problems = [one["problem"] for one in there if one["problem"]]
     return {
@@ -40,8 +48,8 @@ def power_over_runs(documents: Sequence[Json | None]) -> Json | None:
         "idle": {name: None if mixed else _mean([one["idle"][name] for one in there])
                  for name in ("before_watts", "after_watts")}
                 | {"reason": mixed or next((one["idle"]["reason"] for one in there if one["idle"]["reason"]), None)},
-        "levels": levels, "most_efficient": _most_efficient(levels, documents, mixed),
-        "efficiency": null(mixed) if mixed else over_runs([_efficiency(one) for one in documents]),
+        "levels": levels, "most_efficient": _most_efficient(levels, documents, apart),
+        "efficiency": null(apart) if apart else over_runs([_efficiency(one) for one in documents]),
     }  # fmt: skip
 
 
@@ -63,28 +71,35 @@ def _at(one: Json | None, name: str) -> Json | None:
     return next((level for level in one["levels"] if level["level"] == name), None) if one is not None else None
 
 
-def _level(rows: Sequence[Json | None], mixed: str | None) -> Json:
-    """One level over the runs. Its state is the first that is not one of a cap that held."""
+def _level(rows: Sequence[Json | None], mixed: str | None, limits: str | None) -> Json:
+    """One level over the runs. Its state is the worst: of a cap that did not hold, else of one that does not bind.
+
+    ``mixed`` says why it has no figures of watts, ``limits`` why it has none at all.
+    """
     there = [row for row in rows if row is not None]
-    first = next((row for row in there if row["state"] not in CLAIMED), there[0])
+    first = min(there, key=lambda row: 0 if row["state"] not in HELD else 1 if row["state"] not in CLAIMED else 2)
     alike = sum(row["state"] == first["state"] for row in there)
     absent = {name: null(ABSENT) for name in FIGURES}
     no_ratio = {name: null(ABSENT) for name in first["ratio"]}
+
+    def pooled(measures: Sequence[Json]) -> Json:
+        return {name: null(limits) for name in measures[0]} if limits else over(measures, mixed)
+
     families = {
-        family: over([_figures(row, family) for row in rows], mixed)
-        | {"ratio": over([_ratios(row, family) for row in rows], mixed)}
+        family: pooled([_figures(row, family) for row in rows])
+        | {"ratio": pooled([_ratios(row, family) for row in rows])}
         for family in first["families"]
     }
     return {
         **first, **{name: sum(row[name] for row in there) for name in SUMS},
         "text": first["text"] if alike == len(there) else f"in {alike} of {len(there)} runs: {first['text']}",
-        "cap_watts": _mean([row["cap_watts"] for row in there]),
-        **over([(row and {name: row[name] for name in FIGURES}) or absent for row in rows], mixed),
-        "ratio": over([row["ratio"] if row else no_ratio for row in rows], mixed), "families": families,
+        "cap_watts": None if limits else _mean([row["cap_watts"] for row in there]),
+        **pooled([(row and {name: row[name] for name in FIGURES}) or absent for row in rows]),
+        "ratio": pooled([row["ratio"] if row else no_ratio for row in rows]), "families": families,
         "energy_flags": _summed([row["energy_flags"] for row in there]),
         "frequency": _frequency([row["frequency"] for row in there]),
         "throttles": {name: _told([row["throttles"][name] for row in there]) for name in first["throttles"]},
-        "variants": rows_over([row["variants"] if row else [] for row in rows], mixed),
+        "variants": [] if limits else rows_over([row["variants"] if row else [] for row in rows], mixed),
     }  # fmt: skip
 
 
@@ -118,11 +133,11 @@ def _frequency(found: Sequence[Json | None]) -> Json | None:
             "p95_mhz": max(one["p95_mhz"] for one in told)}  # fmt: skip
 
 
-def _most_efficient(levels: Sequence[Json], documents: Sequence[Json | None], mixed: str | None) -> Json:
+def _most_efficient(levels: Sequence[Json], documents: Sequence[Json | None], apart: str | None) -> Json:
     """The level with the most points per watt of those whose caps hold; told from the next by an interval over runs."""
     able = [row for row in levels if row["per_watt"]["value"] is not None and row["state"] in CLAIMED]
     if len(able) < 2:
-        why = mixed or "fewer than two levels have points per watt and a cap that was shown to hold"
+        why = apart or "fewer than two levels have points per watt and a cap that was shown to hold"
         return {"level": None, "next": None, "ratio": null(why), "separable": False, "reason": why}
     first, second = (row["level"] for row in sorted(able, key=lambda row: -row["per_watt"]["value"])[:2])
     better = over_runs([_quotient(_at(one, first), _at(one, second)) for one in documents])

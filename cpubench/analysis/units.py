@@ -21,11 +21,12 @@ from cpubench.analysis.verdicts import verdicts
 from cpubench.results.parse import shown
 
 Json = dict[str, Any]
+Key = tuple[str, str, str, str]  # level, what its cap limits, kind of divisor, model: units of one are like each other
 MIN_UNITS = 3  # of a model, to say something of the model
 MEASURE = "per_core"
 UNKNOWN = "not recorded"
 LEFT_OUT = {"hostname", "cpu_model", "memory_total_bytes", "virtual"}
-MORE = {"firmware": "firmware", "turbo": "turbo", "frequency": "clock", "dies": "dies", "libc": "libc",
+MORE = {"firmware": "firmware", "frequency": "clock", "dies": "dies", "libc": "libc",
         "memory_modules": "memory modules", "page_bytes": "page bytes", "container": "container"}  # fmt: skip
 
 
@@ -42,6 +43,7 @@ class Unit:
     half_width: float  # in logs, of its runs on average
     facts: Mapping[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)  # why others of its runs do not count
+    cap_scope: str = ""  # what the cap limits: 200 W of packages are not 200 W of a node
 
     @property
     def log(self) -> float:
@@ -72,17 +74,18 @@ def _size(value: Any) -> str:
 
 
 def fleet_of(units: Sequence[Unit]) -> Json:
-    """Models with their medians, odd units with what differs in them, and tiers by level and kind of divisor."""
-    groups: dict[tuple[str, str, str], list[Unit]] = {}
+    """Models with their medians, odd units with what differs in them, and tiers, each of one level of one scope and one
+    kind of divisor."""
+    groups: dict[Key, list[Unit]] = {}
     for one in units:
         if one.logs:
-            groups.setdefault((one.cap, one.kind, one.model), []).append(one)
+            groups.setdefault((one.cap, one.cap_scope, one.kind, one.model), []).append(one)
     models = [_model(key, members) for key, members in sorted(groups.items())]
     odd = [found for key, members in sorted(groups.items()) for found in _odd(key, members)]
-    ordered: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for (cap, kind, model), members in sorted(groups.items()):
-        ordered.setdefault((cap, kind), {})[model] = _by_machine(members)
-    made = [_tiers(cap, kind, models_, len(ordered)) for (cap, kind), models_ in ordered.items()]
+    ordered: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for (*list_, model), members in sorted(groups.items()):
+        ordered.setdefault((list_[0], list_[1], list_[2]), {})[model] = _by_machine(members)
+    made = [_tiers(*one, models_, len(ordered)) for one, models_ in ordered.items()]
     return {"models": models, "odd": odd, "tiers": made, "one_machine": _shared(units)}
 
 
@@ -94,35 +97,38 @@ def _by_machine(members: Sequence[Unit]) -> list[float]:
     return [sum(logs) / len(logs) for logs in machines.values()]
 
 
-def _model(key: tuple[str, str, str], members: Sequence[Unit]) -> Json:
-    cap, kind, model = key
+def _model(key: Key, members: Sequence[Unit]) -> Json:
+    cap, scope, kind, model = key
     logs = _by_machine(members)
     among = spread(logs)
     return {
-        "model": model, "kind": kind, "cap": cap, "units": len(logs), "runs": sum(len(one.logs) for one in members),
-        "median": bounded_exp(among.middle), "lowest": bounded_exp(min(logs)), "highest": bounded_exp(max(logs)),
+        "model": model, "kind": kind, "cap": cap, "cap_scope": scope, "units": len(logs),
+        "runs": sum(len(one.logs) for one in members), "median": bounded_exp(among.middle),
+        "lowest": bounded_exp(min(logs)), "highest": bounded_exp(max(logs)),
         "spread_percent": 100 * (bounded_exp(among.scale) - 1) if len(logs) >= MIN_UNITS else None,
         "odd_reason": None if among.limit else f"{NEEDED} units are needed to call one odd, here are {len(logs)}",
     }  # fmt: skip
 
 
-def _odd(key: tuple[str, str, str], members: Sequence[Unit]) -> list[Json]:
+def _odd(key: Key, members: Sequence[Unit]) -> list[Json]:
+    cap, scope, kind, model = key
     among: Spread = spread(_by_machine(members))
     odd = [one for one in members if is_odd(one.log, one.half_width, among)]
     usual = [one.facts for one in members if one not in odd]
     return [
-        {"unit": one.name, "model": key[2], "kind": key[1], "cap": key[0], "points": bounded_exp(one.log),
-         "ratio": bounded_exp(one.log - among.middle), "z": (one.log - among.middle) / among.scale,
+        {"unit": one.name, "model": model, "kind": kind, "cap": cap, "cap_scope": scope,
+         "points": bounded_exp(one.log), "ratio": bounded_exp(one.log - among.middle),
+         "z": (one.log - among.middle) / among.scale,
          "limit": among.limit, "others": len(usual), "differs": named(one.facts, usual) if usual else []}
         for one in sorted(odd, key=lambda one: -abs(one.log - among.middle))
     ]  # fmt: skip
 
 
-def _tiers(cap: str, kind: str, models: Mapping[str, Sequence[float]], tables: int) -> Json:
+def _tiers(cap: str, scope: str, kind: str, models: Mapping[str, Sequence[float]], tables: int) -> Json:
     """Models in tiers, by intervals over their units; ``left_out`` have fewer than three."""
     enough = {model: np.array(logs) for model, logs in models.items() if len(logs) >= MIN_UNITS}
     left = [model for model in models if model not in enough]
-    found: Json = {"cap": cap, "kind": kind, "tiers": [], "reason": None, "left_out": left}
+    found: Json = {"cap": cap, "cap_scope": scope, "kind": kind, "tiers": [], "reason": None, "left_out": left}
     names, estimates = list(enough), [of_runs(logs) for logs in enough.values()]
     if len(names) < 2:
         return found | {"reason": f"two models with {MIN_UNITS} units are needed, here are {len(names)}"}

@@ -28,7 +28,7 @@ from cpubench.results.parse import MAX_BYTES, located, read_raw, shown
 from cpubench.results.records import Run
 
 Json = dict[str, Any]
-RULES = 1  # of what is indexed: raised with every change, so that an older index is made anew
+RULES = 2  # of what is indexed: raised with every change, so that an older index is made anew
 MANY = 200  # runs: of fewer, the processes that share them are not worth their start, which takes half a second
 MOST_PROCESSES = 3  # each takes 60 MB beside the 90 of the first, for 5,000 runs
 
@@ -185,7 +185,8 @@ def row_of(task: Task, sum_: str, run: Run, rules: Rules) -> Row:
     return Row(
         task.path, sum_, cell.host, cell.cap, cell.repeat, cell.suite, run.sha256, shown(plan.id, 80),
         shown(machine, 80), _model(run.host), plan.divisor.kind, shown(plan.created_utc, 40), made.passes,
-        facts_of(run.host, len(plan.cpus), plan.divisor.n), made.figures, made.faults,
+        plan.powered.cap_scope if plan.powered else "", facts_of(run.host, len(plan.cpus), plan.divisor.n),
+        made.figures, made.faults,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from cpubench.analysis.briefly import Figure
 from cpubench.errors import UsageError
 from cpubench.results.parse import located, shown
+from cpubench.results.states import BASE_CAP
 
 Json = dict[str, Any]
 FILE = "index.sqlite"
@@ -28,7 +29,7 @@ CREATE TABLE run (
   path TEXT PRIMARY KEY, sum TEXT, host TEXT, cap TEXT, repeat INTEGER, suite TEXT, seal TEXT, id TEXT, machine TEXT,
   model TEXT, kind TEXT, created TEXT, passes INTEGER, facts TEXT
 ) WITHOUT ROWID;
-CREATE TABLE level (path TEXT, cap TEXT, faults TEXT, PRIMARY KEY (path, cap)) WITHOUT ROWID;
+CREATE TABLE level (path TEXT, cap TEXT, cap_scope TEXT, faults TEXT, PRIMARY KEY (path, cap)) WITHOUT ROWID;
 CREATE TABLE figure (
   path TEXT, cap TEXT, family TEXT, measure TEXT, value REAL, low REAL, high REAL, passes INTEGER, reason TEXT,
   PRIMARY KEY (path, cap, family, measure)
@@ -53,6 +54,7 @@ class Row:
     kind: str
     created: str
     passes: int
+    cap_scope: str  # what its caps limit
     facts: dict[str, str]
     figures: list[Figure] = field(default_factory=list)
     faults: dict[str, list[str]] = field(default_factory=dict)  # by level
@@ -75,8 +77,9 @@ class Index:
         self._db.execute("INSERT INTO run VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)", (
             row.path, row.sum, row.host, row.cap, row.repeat, row.suite, row.seal, row.id, row.machine, row.model,
             row.kind, row.created, row.passes, facts))  # fmt: skip
-        levels = ((row.path, cap, json.dumps(faults)) for cap, faults in row.faults.items())
-        self._db.executemany("INSERT INTO level VALUES (?,?,?)", levels)
+        levels = ((row.path, cap, "" if cap == BASE_CAP else row.cap_scope, json.dumps(faults))
+                  for cap, faults in row.faults.items())  # fmt: skip
+        self._db.executemany("INSERT INTO level VALUES (?,?,?,?)", levels)
         columns = ("value", "low", "high", "passes", "reason")
         figures = ((row.path, one.cap, one.family, one.measure, *(one.made[name] for name in columns))
                    for one in row.figures)  # fmt: skip
@@ -99,32 +102,33 @@ class Index:
         return {path: json.loads(text) for path, text in self._db.execute("SELECT path, facts FROM run")}
 
     def headlines(self, measure: str = "per_core") -> list[Json]:
-        """The whole of each run at each of its levels, with what stands against publishing it."""
-        names = ("path", "cap", "value", "low", "high", "reason")
+        """The whole of each run at each of its levels, with what the cap limits and what stands against publishing."""
+        names = ("path", "cap", "cap_scope", "value", "low", "high", "reason")
         rows = self._db.execute(
-            "SELECT f.path, f.cap, f.value, f.low, f.high, f.reason, l.faults FROM figure f JOIN level l"
+            "SELECT f.path, f.cap, l.cap_scope, f.value, f.low, f.high, f.reason, l.faults FROM figure f JOIN level l"
             " ON l.path = f.path AND l.cap = f.cap WHERE f.family = '' AND f.measure = ? ORDER BY f.path", (measure,),
         )  # fmt: skip
         return [dict(zip(names, row[:-1], strict=True)) | {"faults": json.loads(row[-1])} for row in rows]
 
     def medians(self, paths: Collection[str], measure: str = "per_core", family: str = "") -> list[Json]:
-        """By model and level the median of those of these runs that may be published, and how many they are.
+        """By model, level and what its cap limits the median of those of these runs that may be published, and how
+        many they are.
 
         A run counts at the level of its folder, which is what it was planned for.
 
         Of runs, not of hosts: what a host is worth is found from its runs first (``cpubench.analysis.units``).
         """
-        values: dict[tuple[str, str, str], list[float]] = {}
+        values: dict[tuple[str, str, str, str], list[float]] = {}
         for path, *key, value in self._db.execute(
-            "SELECT r.path, r.model, r.kind, f.cap, f.value FROM figure f"
+            "SELECT r.path, r.model, r.kind, f.cap, l.cap_scope, f.value FROM figure f"
             " JOIN run r ON r.path = f.path AND r.cap = f.cap JOIN level l ON l.path = f.path AND l.cap = f.cap"
             " WHERE f.family = ? AND f.measure = ? AND f.value IS NOT NULL AND l.faults = '[]'"
-            " ORDER BY r.model, r.kind, f.cap", (family, measure),
+            " ORDER BY r.model, r.kind, f.cap, l.cap_scope", (family, measure),
         ):  # fmt: skip
             if path in paths:
-                values.setdefault((key[0], key[1], key[2]), []).append(value)
-        return [{"model": model, "kind": kind, "cap": cap, "runs": len(found), "median": median(found)}
-                for (model, kind, cap), found in values.items()]  # fmt: skip
+                values.setdefault((key[0], key[1], key[2], key[3]), []).append(value)
+        return [{"model": model, "kind": kind, "cap": cap, "cap_scope": scope, "runs": len(found),
+                 "median": median(found)} for (model, kind, cap, scope), found in values.items()]  # fmt: skip
 
 
 @contextmanager

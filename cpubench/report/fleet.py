@@ -25,7 +25,7 @@ def show_fleet(doc: Json, out: IO[str]) -> None:
         console.print(line(console, "\nModels: medians of their units, points per core", "bold"))
         table = table_of(console, "model", "level", ">units", ">runs", ">median", ">lowest", ">highest")
         for one in doc["models"][: 2 * MOST]:
-            cells = (f"{one['model']} (per {one['kind']})", one["cap"], str(one["units"]), str(one["runs"]))
+            cells = (f"{one['model']} (per {one['kind']})", level(one), str(one["units"]), str(one["runs"]))
             figures = (points(one[name]) for name in ("median", "lowest", "highest"))
             table.add_row(*(line(console, cell) for cell in (*cells, *figures)))
         console.print(table)
@@ -51,14 +51,19 @@ def lists(doc: Json) -> dict[str, list[tuple[str, str]]]:
     """What there is to say in names and sentences, by its title."""
     idle = [(one["unit"], "; ".join(one["faults"]) or "no points") for one in doc["units"] if one["points"] is None]
     return {
-        "Tiers": [(f"{one['cap']}, per {one['kind']}", tiers_text(one)) for one in doc["tiers"]],
-        "Odd units": [(f"{one['unit']}, {one['cap']}", odd_text(one)) for one in doc["odd"]],
+        "Tiers": [(f"{level(one)}, per {one['kind']}", tiers_text(one)) for one in doc["tiers"]],
+        "Odd units": [(f"{one['unit']}, {level(one)}", odd_text(one)) for one in doc["odd"]],
         "Not counted: not publishable": idle,
         "One host id under several names: one unit": [(names[0], ", ".join(names[1:])) for names in doc["one_machine"]],
         "Bad results": [(where(one), f"{one['code']}: {one['text']}") for one in doc["bad"]],
         "Failed": [(where(one), f"{one['class']}: {one['text']} ({one['at']})") for one in doc["failed"]],
         "Missing": [(where(one), "planned, and nothing came of it") for one in doc["missing"]],
     }
+
+
+def level(one: Json) -> str:
+    """A cap level in words, with what its cap limits: "200W of package"."""
+    return f"{one['cap']} of {one['cap_scope']}" if one["cap_scope"] else str(one["cap"])
 
 
 def where(one: Json) -> str:

@@ -106,6 +106,15 @@ def test_a_cap_that_was_not_shown_to_hold_is_said_beside_the_figure(reference: D
     assert doc["levels"][0]["headline"]["per_core"]["reason"] == "cap verified in A, set_unverified in B"
 
 
+def test_passes_that_drew_more_than_a_cap_are_said_whatever_was_shown_before_them(reference: Doc) -> None:
+    a, b = made_capped_run(12, seed=1), made_capped_run(12, seed=2, watts=2.5)  # 98 and 246 W under 200 W
+    claim = compared(reference, a, b)["levels"][0]["headline"]["per_watt"]
+    assert claim["reason"] == "cap verified in A, over_cap in B"
+    elsewhere = made_capped_run(12, seed=2, watts=2.5, power={"cap_scope": "board"})  # no meter of what is limited
+    other = made_capped_run(12, seed=3, watts=2.5, power={"cap_scope": "board"})
+    assert compared(reference, elsewhere, other)["levels"][0]["headline"]["per_watt"]["reason"] is None
+
+
 def test_runs_without_watts_have_the_claims_that_they_had(reference: Doc) -> None:
     doc = compared(reference, made_run(12, seed=1), made_run(12, seed=2))
     assert (doc["levels"], doc["refused"]) == ([], [])

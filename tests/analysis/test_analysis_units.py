@@ -85,6 +85,18 @@ def test_levels_and_kinds_of_cores_are_never_in_one_list() -> None:
     assert {one["reason"] for one in made["tiers"]} == {"two models with 3 units are needed, here are 1"}
 
 
+def test_a_cap_of_packages_and_one_of_a_node_are_two_levels() -> None:
+    packages = [Unit(**{**vars(one), "cap_scope": "package"}) for one in units(noisy(6, 1), cap="200W")]
+    node = [Unit(**{**vars(one), "name": f"n{one.name}", "machine": f"n{one.machine}", "cap_scope": "node"})
+            for one in units(noisy(6, 2, shift=-0.5), cap="200W")]  # fmt: skip
+    made = fleet_of(packages + node)
+    assert [(one["cap"], one["cap_scope"], one["units"]) for one in made["models"]] == [
+        ("200W", "node", 6), ("200W", "package", 6)]  # fmt: skip
+    assert [(one["cap_scope"], one["reason"]) for one in made["tiers"]] == [
+        (scope, "two models with 3 units are needed, here are 1") for scope in ("node", "package")]  # fmt: skip
+    assert made["odd"] == []  # each of a group of its own; together half of them would be 40 % off
+
+
 def test_one_machine_under_three_names_is_one_unit() -> None:
     fleet = [Unit(**{**vars(one), "machine": "same"}) for one in units(noisy(3, 1), "A")] + units(noisy(3, 2), "B")
     made = fleet_of(fleet)

@@ -53,7 +53,8 @@ def test_points_are_those_of_the_score(fleet: Path) -> None:
     scale = load_reference(fleet.parent / "reference.json")
     wanted = [score(load_run(file), scale)["headline"]["per_core"]["value"] for file in files]
     assert [one["points"] for one in made["units"]] == pytest.approx(wanted, rel=1e-12)
-    assert made["medians"] == [{"model": "made CPU", "kind": "vcpu", "cap": "as-is", "runs": 3, "median": wanted[1]}]
+    assert made["medians"] == [{"model": "made CPU", "kind": "vcpu", "cap": "as-is", "cap_scope": "", "runs": 3,
+                                "median": wanted[1]}]  # fmt: skip
 
 
 def test_only_what_is_new_is_scored(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +102,16 @@ def test_a_level_is_scored_from_the_run_of_its_folder(fleet: Path) -> None:
     put_run(fleet, cell("b", cap="100W"), made_capped_run(seed=3, host_id="b"))
     (bad,) = collect(fleet, rules(fleet))["bad"]
     assert (bad["code"], bad["text"]) == ("cap", "is at as-is, 200W, not at the 100W of its folder")
+
+
+def test_medians_are_of_caps_that_limit_the_same(fleet: Path) -> None:
+    for at, scope in enumerate(("package", "package", "board")):
+        run = made_capped_run(caps={"200W": (1.25 + at, 0.6)}, seed=at, host_id=f"h{at}", power={"cap_scope": scope})
+        put_run(fleet, cell(f"h{at}", cap="200W"), run)
+    made = collect(fleet, rules(fleet))["medians"]
+    assert [(one["cap"], one["cap_scope"], one["runs"]) for one in made] == [
+        ("200W", "board", 1), ("200W", "package", 2)]  # fmt: skip
+    assert made[0]["median"] == pytest.approx(1000 / 3.25, rel=0.03)
 
 
 def test_what_was_changed_on_the_way_counts_nowhere(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from made_watts import made_capped_run
 from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.report.html import page as pages
+from cpubench.report.html.summary import summary
 from cpubench.vendor import make_report, report_document
 
 pytest.importorskip("jinja2", reason="the extra `report` is not installed")
@@ -131,6 +132,64 @@ def test_several_runs_of_a_host_are_one_curve_and_never_of_two_scopes(tmp_path: 
     assert {row["per_watt"]["value"] for row in mixed["candidates"][0]["power"]["levels"]} == {None}
 
 
+def test_no_word_is_made_under_a_cap_that_did_not_hold(document: Doc, folder: Path, tmp_path: Path) -> None:
+    found = tables(document, "power")["level-pairs"].rows
+    assert {row[0] for row in found if row[1] == "150W"} == {"B / A", "D / A", "D / B"}
+    assert {row[0] for row in found if row[1] == "200W"} == {"B / A", "C / A", "D / A", "C / B", "D / B", "D / C"}
+    html = pages.page_of(document).html
+    assert "C / A 150W, C / B 150W, D / C 150W: not compared: R7: C over_cap." in html
+    hungry = capped(tmp_path / "e", 5, watts=2.5)  # before the passes both caps were shown to hold
+    made = report_document([folder / "a", hungry], reference=folder / "reference.json")
+    assert "level-pairs" not in tables(made, "power")
+    assert "B / A 200W, B / A 150W: not compared: R7: B over_cap." in pages.page_of(made).html
+
+
+def pooled(folder: Path, tmp_path: Path, *runs: Doc) -> Doc:
+    """The report on one host's runs with these differences."""
+    for at, fields in enumerate(runs):
+        run = made_capped_run(12, seed=at, variants=watt_variants(), host_id="h", id=f"run-{at}", **fields)
+        put(tmp_path / "same" / f"run{at}", run, id="h")
+    return report_document([tmp_path / "same"], reference=folder / "reference.json")
+
+
+@pytest.mark.parametrize(
+    ("states", "state", "told"),
+    [
+        (("not_binding", "over_cap", "verified"), "over_cap", "in 1 of 3 runs: made"),
+        (("verified", "not_binding"), "not_binding", "in 1 of 2 runs: made"),
+        (("verified", "verified"), "verified", "made"),
+    ],
+)
+def test_the_state_over_runs_is_the_worst(
+    folder: Path, tmp_path: Path, states: tuple[str, ...], state: str, told: str
+) -> None:
+    made = pooled(folder, tmp_path, *({"states": {"200W": one}} for one in states))
+    level = made["candidates"][0]["power"]["levels"][1]
+    assert (level["state"], level["text"]) == (state, told)
+    assert bool(rules(made, "R7")) == (state == "over_cap")
+
+
+def test_caps_of_packages_and_of_a_board_are_not_put_together(folder: Path, tmp_path: Path) -> None:
+    made = pooled(folder, tmp_path, {}, {"power": {"cap_scope": "board"}})
+    base, level = made["candidates"][0]["power"]["levels"]
+    why = "the caps limit package and board: other caps are not put together"
+    assert base["per_core"]["value"] > 0
+    assert base["per_watt"]["value"] > 0
+    assert {level[name]["reason"] for name in ("per_core", "per_watt", "watts")} == {why}
+    assert {row["per_core"]["value"] for row in level["families"].values()} == {None}
+    assert (level["cap_watts"], level["variants"]) == (None, [])
+    assert made["candidates"][0]["power"]["most_efficient"]["reason"] == why
+    assert f"no points per core: {why}" in pages.page_of(made).html
+
+
+def test_candidates_whose_caps_limit_other_things_are_not_ordered_and_why_is_said(folder: Path, tmp_path: Path) -> None:
+    other = capped(tmp_path / "b", 2, power={"cap_scope": "board"})
+    made = report_document([folder / "a", other], reference=folder / "reference.json")
+    start = "not every pair of candidates could be compared: A and B: "
+    assert answer(made, "per_core", "200W")["reason"] == f"{start}the caps limit board and package"
+    assert answer(made, "per_core")["reason"] is None
+
+
 def test_a_run_without_watts_beside_one_with_them_is_blank_and_says_why(folder: Path, tmp_path: Path) -> None:
     plain = candidate(tmp_path / "plain", 7, variants=watt_variants(), passes=12, noise=0.01)
     made = report_document([folder / "a", plain], reference=folder / "reference.json")
@@ -148,6 +207,8 @@ def test_units_of_a_fleet_have_a_strip_per_watt_for_each_scope(folder: Path, tmp
     found = tables(made, "candidates")
     assert [len(found[name].rows) for name in ("fleet", "fleet-watts", "fleet-watts-2")] == [9, 6, 3]
     assert rules(made, "R4")[0]["text"].startswith("watts of package and wall")
+    (said,) = [text for text in summary(made).open if text.startswith("R4")]
+    assert said.startswith("R4: watts of package and wall")
 
 
 def test_names_of_levels_meters_and_tasks_are_text_everywhere(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from cpubench.report.html.words import MISSING, basis, ratio
@@ -77,10 +78,9 @@ def _row(doc: Json, one: Json) -> list[str]:
 
 
 def _first(pairs: Sequence[Json], one: Json) -> str:
-    """Who does most, or between whom that is open."""
-    first, *others = one["tiers"][0]
-    alike = all(_claim(pairs, first, other, one)[1]["verdict"] == "equivalent" for other in others)
-    if others and alike:
+    """Who does most, or between whom that is open; equal are those of which each two were shown to be."""
+    both = list(combinations(one["tiers"][0], 2))
+    if both and all(_claim(pairs, a, b, one)[1]["verdict"] == "equivalent" for a, b in both):
         return f"{', '.join(one['tiers'][0])} equal"
     return " or ".join(one["tiers"][0])
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpubench.report.html.blocks import Block, Section, Table, Text
+from cpubench.report.html.facts import in_virtual_machine
 from cpubench.report.html.figures.curves import efficiency, ladder, threads
 from cpubench.report.html.figures.fleet import fleet
 from cpubench.report.html.figures.matrix import matrices
@@ -27,7 +28,7 @@ def scaling(doc: Json) -> Section:
 def memory(doc: Json) -> Section:
     every = doc["candidates"]
     blocks: list[Block] = [ladder(every), ladder(every, "base")]
-    if any(one["facts"]["virtual machine"] not in ("no", None) for one in every):
+    if any(in_virtual_machine(one) for one in every):
         note = "In a virtual machine the place of a CPU is the hypervisor's: no claim on the cores of the machine (R6)."
         blocks.append(Text([note]))
     return Section("memory", "Memory and caches", [*blocks, *matrices(every)])
@@ -84,17 +85,19 @@ def price(doc: Json) -> Section:
     for row in doc["prices"]["rows"]:
         made, month = row["points_per_1000"], row["points_per_month"]
         cost = row["price"] or {"date": "-", "currency": "", "months": None, "once": {}, "monthly": {}}
-        rows.append([row["label"], cost["date"], _money(row["once"], cost["currency"]),
-                     _money(row["per_month"], cost["currency"]), points(made["value"]) if made else "-",
-                     interval(made) if made else "-", points(month["value"]) if month else "-",
+        unit = cost["currency"]
+        rows.append([row["label"], cost["date"], _money(row["total"], unit), _money(row["per_month"], unit),
+                     f"{points(made['value'])} per 1,000 {unit}" if made else "-", interval(made) if made else "-",
+                     f"{points(month['value'])} per {unit} a month" if month else "-",
                      interval(month) if month else "-", row["reason"] or ""])  # fmt: skip
         for kind in ("once", "monthly"):
             items += [[row["label"], kind, item, _money(value, cost["currency"])] for item, value in cost[kind].items()]
-    heads = ["candidate", "date", ">once", ">per month", ">points per 1,000", "95 % interval",
-             ">points per 1 a month", "95 % interval", "why not"]  # fmt: skip
+    heads = ["candidate", "date", ">in all", ">per month", ">points per money in all", "95 % interval",
+             ">points per money a month", "95 % interval", "what is missing"]  # fmt: skip
     note = (
-        "Points of the whole host: points per core times its cores, divided by what it costs. What is bought once is "
-        "spread over the months that the price file states. Prices are the giver's, not checked."
+        "Points of the whole host: points per core times its cores, divided by what it costs: in all, which is what is "
+        "bought once and what is monthly over the months that the price file states, and a month, over which what is "
+        "bought once is spread. Prices are the giver's, not checked."
     )
     blocks: list[Block] = [Text([note]), Table("prices", "Points per money", heads, rows)]
     if items:
@@ -110,7 +113,6 @@ def method(doc: Json) -> Section:
     """How the numbers are made, in the words of the method's page."""
     pairs = [pair for pair in doc["pairs"] if pair["headline"] is not None]
     claims = sum(pair["claims"] for pair in pairs)
-    band = max((pair["band_percent"] for pair in pairs), default=None)
     blocks: list[Block] = [Text([
         "A kernel performs operations of one kind in C. A sample is one timed batch of about 20 ms; a block measures "
         "every variant in rounds of random order, in a fresh process. One block is a pass; n counts passes or runs.",
@@ -122,7 +124,7 @@ def method(doc: Json) -> Section:
     if pairs:
         blocks.append(Text([
             f"Words hold for all {claims} claims of these comparisons together (Holm in each pair, which has its part "
-            f"of 5 %): faster or slower beyond {band:.3g} % or the A/A floor of the pair, whichever is more; "
+            "of 5 %): faster or slower beyond 1 % or the A/A floor of the pair, whichever is more; "
             "equivalent within 2 %; else inconclusive. The 95 % CI that is shown is of one claim alone.",
             "A tier is made of these words, not of the overlap of intervals. Ahead in draws: the share of 1,000 draws "
             "of the families' weights, each between half and one and a half of the scenario's.",

@@ -60,6 +60,20 @@ def unknown(host: Json) -> dict[str, str]:
     return {label: _short(f"not known: {_text(reasons[key])}") for label, key, _ in FIELDS if reasons.get(key)}
 
 
+def facts_over_runs(runs: Sequence[Json]) -> dict[str, str | None]:
+    """The facts of all runs of a candidate: what is not the same in all is said of each, "performance or powersave"."""
+    made: dict[str, str | None] = {}
+    for name in runs[0]["facts"]:
+        told = {run["facts"][name]: run["unknown"].get(name, UNKNOWN) for run in runs}
+        made[name] = next(iter(told)) if len(told) == 1 else " or ".join(value or why for value, why in told.items())
+    return made
+
+
+def in_virtual_machine(candidate: Json) -> bool:
+    """Whether one of its runs was made in a virtual machine, or does not say it in our words."""
+    return any(run["facts"]["virtual machine"] not in ("no", None) for run in candidate["runs"])
+
+
 def _short(text: str) -> str:
     return shown(text, LIMIT)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cpubench.errors import UsageError
-from cpubench.report.fleet import counted, differs_text, tiers_text, where
+from cpubench.report.fleet import counted, differs_text, level, tiers_text, where
 from cpubench.report.html.blocks import Block, Section, Table, Text
 from cpubench.report.html.figures.units import units
 from cpubench.report.html.page import PAPERS, environment, need_extra, style_sheet
@@ -38,7 +38,7 @@ def fleet_page(doc: Json, paper: str = "a4") -> str:
 
 def _said(doc: Json) -> list[str]:
     """The first page's sentences."""
-    said = [f"Tiers at {one['cap']}, per {one['kind']}: {tiers_text(one)}." for one in doc["tiers"]]
+    said = [f"Tiers at {level(one)}, per {one['kind']}: {tiers_text(one)}." for one in doc["tiers"]]
     if doc["odd"]:
         names = ", ".join(dict.fromkeys(one["unit"] for one in doc["odd"]))
         said.append(f"Odd for their model: {shown(names, 200)}.")
@@ -53,7 +53,7 @@ def _said(doc: Json) -> list[str]:
 def models(doc: Json) -> Section:
     """A row for each model and level, and the figures of each level."""
     heads = ["model", "counted per", "level", ">units", ">runs", ">median", ">lowest", ">highest", ">spread"]
-    rows = [[one["model"], one["kind"], one["cap"], str(one["units"]), str(one["runs"]), points(one["median"]),
+    rows = [[one["model"], one["kind"], level(one), str(one["units"]), str(one["runs"]), points(one["median"]),
              points(one["lowest"]), points(one["highest"]),
              "-" if one["spread_percent"] is None else f"{one['spread_percent']:.1f} %"]
             for one in doc["models"]]  # fmt: skip
@@ -65,16 +65,16 @@ def models(doc: Json) -> Section:
 
 def odd(doc: Json) -> Section:
     """Units that are unlike the others of their model, each with all facts in which it differs."""
-    reasons = dict.fromkeys(f"{one['model']}, {one['cap']}: {one['odd_reason']}."
+    reasons = dict.fromkeys(f"{one['model']}, {level(one)}: {one['odd_reason']}."
                             for one in doc["models"] if one["odd_reason"])  # fmt: skip
-    rows = [[one["unit"], one["model"], one["cap"], points(one["points"]), f"{100 * (one['ratio'] - 1):+.1f} %",
+    rows = [[one["unit"], one["model"], level(one), points(one["points"]), f"{100 * (one['ratio'] - 1):+.1f} %",
              f"{one['z']:+.1f}", f"{one['limit']:g}", differs_text(one["differs"], one["others"])]
             for one in doc["odd"]]  # fmt: skip
     blocks: list[Block] = []
     if rows:
         heads = ["unit", "model", "level", ">points", ">off its median", ">z", ">limit", "differs in"]
         blocks.append(Table("odd", "Odd units", heads, rows[:MOST_ROWS]))
-        facts = [[one["unit"], one["cap"], fact["what"], fact["value"], fact["others"],
+        facts = [[one["unit"], level(one), fact["what"], fact["value"], fact["others"],
                   f"{fact['count']} of {one['others']}"]
                  for one in doc["odd"] for fact in one["differs"]]  # fmt: skip
         if facts:

@@ -9,7 +9,7 @@ from cpubench.report.html.blocks import Block, Section, Table, Text
 from cpubench.report.html.figures.power import NO_METER, kinds, pareto, power_curve
 from cpubench.report.html.words import MISSING, NAMES, claim_cells, interval, ratio, why
 from cpubench.report.terminal import amount, points, spread
-from cpubench.results.states import BASE_CAP
+from cpubench.results.states import BASE_CAP, HELD
 
 Json = Mapping[str, Any]
 NOTE = (
@@ -123,13 +123,21 @@ def efficient(one: Json) -> str:
     return f"{one['label']}: {best['level']} {word}: {ratio(made['value'])} times {best['next']} ({ends})."
 
 
+def _loose(doc: Json, pair: Json, level: str) -> str:
+    """Which candidates of a pair were not shown to draw no more than a cap: "R7: B over_cap"; "" where both were."""
+    states = [(one["label"], row["state"]) for one in doc["candidates"] if one["label"] in (pair["a"], pair["b"])
+              for row in one["power"]["levels"] if row["level"] == level]  # fmt: skip
+    told = ", ".join(f"{label} {state}" for label, state in states if state not in HELD)
+    return f"R7: {told}" if told else ""
+
+
 def _pairs(doc: Json) -> Table:
-    """The claims on candidates under one cap."""
+    """The claims on candidates under one cap that held on both."""
     rows = []
     for pair in doc["pairs"]:
         for one in pair["levels"]:
             for measure, claim in one["headline"].items():
-                if claim["ratio"]["value"] is not None:
+                if claim["ratio"]["value"] is not None and not _loose(doc, pair, one["level"]):
                     rows.append([f"{pair['b']} / {pair['a']}", one["level"], NAMES[measure], *claim_cells(claim)])
     heads = ["pair", "level", "measure", ">ratio", ">95 % CI", ">for all claims", "verdict", ">passes"]
     return Table("level-pairs", "Pairs under a cap: ratio of rates, or of rates per watt", heads, rows)
@@ -154,6 +162,9 @@ def _not_compared(doc: Json) -> list[str]:
     for pair in doc["pairs"]:
         name = f"{pair['b']} / {pair['a']}"
         for one in pair["levels"]:
+            if loose := _loose(doc, pair, one["level"]):
+                reasons.setdefault(f"not compared: {loose}", []).append(f"{name} {one['level']}")
+                continue
             for measure, claim in one["headline"].items():
                 if claim["ratio"]["value"] is None:
                     text = f"not compared {NAMES[measure]}: {why(claim['ratio'])}"

@@ -61,32 +61,39 @@ def _items(given: Any, kind: str, where: str) -> dict[str, float]:
 
 
 def priced(candidates: Sequence[Json], prices: Mapping[str, Json], newest_utc: str, old_too: bool) -> list[Json]:
-    """A row per candidate: what it costs, and points of the whole host per 1,000 of its currency and per month's unit.
+    """A row per candidate: its cost in all and a month, and points of the whole host per 1,000 and per unit of these.
 
-    A candidate is looked up by its label, name, host or folder. ``old_too``: prices of more than 90 days count.
+    A candidate is looked up by its label, host or folder; UsageError where a name is of none or of several, or two
+    are of one. ``old_too``: prices of more than 90 days count.
     """
-    known = dict(prices)
-    rows = [_row(one, _pop(known, one), newest_utc, old_too) for one in candidates]
-    if known:
-        named = ", ".join(shown(name, 60) for name in list(known)[:3])
-        raise UsageError("prices", f"no candidate has this label, host or folder: {named}", "--prices")
-    return rows
-
-
-def _pop(known: dict[str, Json], candidate: Json) -> Json | None:
-    names = [candidate["label"], candidate["name"], candidate["facts"]["host"], *candidate["folders"]]
-    found = [name for name in dict.fromkeys(names) if name in known]
-    return known.pop(found[0]) if found else None
+    own = [{one["label"], one["name"], *one["folders"], *(run["facts"]["host"] for run in one["runs"])}
+           for one in candidates]  # fmt: skip
+    found: dict[int, str] = {}
+    for name in prices:
+        told, who = shown(name, 60), [at for at, names in enumerate(own) if name in names]
+        labels = " or ".join(candidates[at]["label"] for at in who[:3])
+        if not who:
+            raise UsageError("prices", f"no candidate has this label, host or folder: {told}", "--prices")
+        if len(who) > 1:
+            text = f"candidate {told} may be {labels}: give a label, host or folder that one of them alone has"
+            raise UsageError("prices", text, "--prices")
+        if who[0] in found:
+            text = f"candidate {labels} has two prices: {shown(found[who[0]], 60)} and {told}"
+            raise UsageError("prices", text, "--prices")
+        found[who[0]] = name
+    return [_row(one, prices[found[at]] if at in found else None, newest_utc, old_too)
+            for at, one in enumerate(candidates)]  # fmt: skip
 
 
 def _row(candidate: Json, price: Json | None, newest_utc: str, old_too: bool) -> Json:
     row: Json = {"label": candidate["label"], "price": price, "reason": None, "days": None, "once": None,
-                 "per_month": None, "points_per_1000": None, "points_per_month": None}  # fmt: skip
+                 "total": None, "per_month": None, "points_per_1000": None, "points_per_month": None}  # fmt: skip
     if price is None:
         return row | {"reason": "no price given"}
     once, monthly = math.fsum(price["once"].values()), math.fsum(price["monthly"].values())
     months = price["months"]
-    row |= {"once": once, "per_month": monthly + once / months if months else (monthly if not once else None)}
+    row |= {"once": once, "total": once + monthly * months if months else (once if not monthly else None),
+            "per_month": monthly + once / months if months else (monthly if not once else None)}  # fmt: skip
     row["days"] = _days(price["date"], newest_utc)
     if row["days"] is None or (row["days"] > MAX_DAYS and not old_too):
         age = "the date of the runs is unknown" if row["days"] is None else f"the price is {row['days']} days older"
@@ -94,11 +101,21 @@ def _row(candidate: Json, price: Json | None, newest_utc: str, old_too: bool) ->
     head, cores = candidate["score"]["headline"]["per_core"], candidate["score"]["divisor"]["n"]
     if head["value"] is None:
         return row | {"reason": f"no headline: {head['reason']}"}
-    if once:
-        row["points_per_1000"] = _scaled(head, 1000 * cores / once)
+    if row["total"]:
+        row["points_per_1000"] = _scaled(head, 1000 * cores / row["total"])
     if row["per_month"]:
         row["points_per_month"] = _scaled(head, cores / row["per_month"])
-    return row
+    return row | {"reason": _absent(once, monthly, months)}
+
+
+def _absent(once: float, monthly: float, months: float | None) -> str | None:
+    """Why one of the two figures is missing; None where both are there."""
+    if not once and not monthly:
+        return "it costs nothing"
+    if months:
+        return None
+    what = ["what is monthly has no sum"] * bool(monthly) + ["what is bought once has no share of a month"] * bool(once)
+    return f"no months, over which it is used, are given: {' and '.join(what)}"
 
 
 def _days(day: str, newest_utc: str) -> int | None:

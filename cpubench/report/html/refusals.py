@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from cpubench.report.html.facts import in_virtual_machine
 from cpubench.report.html.power_rules import power_rules
+from cpubench.report.html.prices import MAX_DAYS
 
 Json = Mapping[str, Any]
 Rule = dict[str, Any]
@@ -21,7 +23,8 @@ NEVER = (
 )
 ALLOWED = ("R13",)  # what --allow may show all the same: other refusals have no figure to show
 # Facts by which two hosts are set up otherwise; a comparison is then of configurations, not of CPU models.
-SETTINGS = ("governor", "SMT", "microcode", "huge pages", "kernel command line", "clock source", "quota CPUs", "tmpfs")
+SETTINGS = ("governor", "turbo", "SMT", "microcode", "huge pages", "kernel command line", "clock source", "quota CPUs",
+            "tmpfs")  # fmt: skip
 STATUSES = ("VALID", "VALID WITH NOTES", "NOT PUBLISHABLE", "NOT COMPARABLE")
 
 
@@ -80,9 +83,10 @@ def _of_candidates(candidates: Sequence[Json]) -> Iterator[Rule]:
         text = "fewer than three runs: every sentence is on this run only, not on the host"
         yield _rule("R2", "relabelled", text, *few)
     models: dict[str, set[str]] = {}
-    for one in candidates:
-        models.setdefault(str(one["facts"]["CPU"]), set()).add(str(one["facts"]["host id"]))
-    lone = [one["label"] for one in candidates if len(models[str(one["facts"]["CPU"])]) < 3]
+    for facts in (run["facts"] for one in candidates for run in one["runs"]):
+        models.setdefault(str(facts["CPU"]), set()).add(str(facts["host id"]))
+    lone = [one["label"] for one in candidates
+            if min(len(models[str(run["facts"]["CPU"])]) for run in one["runs"]) < 3]  # fmt: skip
     if lone:
         yield _rule("R9", "relabelled", "fewer than three units of its model: this unit, not this model", *lone)
     for one in candidates:
@@ -101,7 +105,7 @@ def _of_candidate(one: Json) -> Iterator[Rule]:
         return sum(flags.get(flag, 0) for flags in kinds)
 
     virtual = {
-        "a virtual machine": one["facts"]["virtual machine"] not in ("no", None) or score["divisor"]["kind"] == "vcpu",
+        "a virtual machine": in_virtual_machine(one) or score["divisor"]["kind"] == "vcpu",
         "a CPU quota": score["divisor"]["kind"] == "granted_cpu" or blocks("quota") > 0,
         "stolen time": blocks("stolen") > 0,
     }
@@ -128,7 +132,7 @@ def _of_prices(doc: Json) -> Iterator[Rule]:
     for row in rows:
         if row["reason"] and row["reason"].startswith("R13"):
             yield _rule("R13", "refused", row["reason"].removeprefix("R13: "), row["label"])
-        elif row["days"] is not None and row["days"] > 90:
+        elif row["days"] is not None and row["days"] > MAX_DAYS:
             yield _rule("R13", "allowed", f"the price is {row['days']} days older than the newest run", row["label"])
     currencies = sorted({row["price"]["currency"] for row in rows if row["price"]})
     if len(currencies) > 1:

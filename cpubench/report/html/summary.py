@@ -55,7 +55,7 @@ class Summary:
 def summary(doc: Json) -> Summary:
     """The first page of a report document."""
     reference, scenario = doc["reference"], doc["scenario"]
-    measured = doc["candidates"][0]["score"]["covers"]
+    measured = min(one["score"]["covers"] for one in doc["candidates"])
     scale = (
         f"1000 points are what the reference {reference['name']} does: a scale, no rival. Weights of the scenario "
         f"{scenario['name']}; the measured families cover {100 * measured:.0f} % of it. Ranges are 95 % intervals."
@@ -152,10 +152,10 @@ def _open(doc: Json) -> list[str]:
     found = [
         f"{one['id']}{_who(one)}: {one['text']}."
         for one in doc["refusals"]
-        if one["kind"] in ("refused", "relabelled") and one["id"] not in BRIEF
+        if one["kind"] in ("refused", "relabelled") and not _brief(one)
     ]
     for name, words in BRIEF.items():
-        pairs = [" and ".join(one["who"]) for one in doc["refusals"] if one["id"] == name and one["kind"] in words]
+        pairs = [" and ".join(one["who"]) for one in doc["refusals"] if one["id"] == name and _brief(one)]
         if pairs:
             found.append(f"{name}: {words[next(iter(words))]} {_some(pairs)}.")
     leaning = [f"{one['a']} and {one['b']} ({100 * one['share']:.0f} %)" for one in doc["order"]
@@ -172,6 +172,11 @@ def _open(doc: Json) -> list[str]:
     elif free:
         found.append(f"No power caps on {', '.join(free[:8])}: nothing is said of them under one.")
     return found
+
+
+def _brief(rule: Json) -> bool:
+    """Whether all of its kind are told in one line, which has the names of those it is on."""
+    return rule["kind"] in BRIEF.get(rule["id"], {}) and bool(rule["who"])
 
 
 def _some(names: Sequence[str]) -> str:
