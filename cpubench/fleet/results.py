@@ -127,17 +127,20 @@ def _twice(runs: Sequence[Json]) -> list[Bad]:
 
 
 def _units(index: Index, runs: Sequence[Json]) -> list[Unit]:
-    """Each host at each level that it has a result of, with the logs of the runs that may be published."""
+    """Each host at each level that it has a result of, by what the cap limits, with the logs of the runs that may be
+    published."""
     facts, known = index.facts(), {run["path"]: run for run in runs}
-    groups: dict[tuple[str, str], list[Json]] = {}
+    groups: dict[tuple[str, str, str], list[Json]] = {}
     for head in index.headlines():
         run = known.get(head["path"])
         if run is not None and head["cap"] == run["cap"]:
-            groups.setdefault((run["host"], head["cap"]), []).append(run | head)
-    return [_unit(host, cap, members, facts) for (host, cap), members in groups.items()]
+            groups.setdefault((run["host"], head["cap"], head["cap_scope"]), []).append(run | head)
+    return [_unit(*key, members, facts) for key, members in groups.items()]
 
 
-def _unit(host: str, cap: str, members: Sequence[Json], facts: Mapping[str, dict[str, str]]) -> Unit:
+def _unit(
+    host: str, cap: str, cap_scope: str, members: Sequence[Json], facts: Mapping[str, dict[str, str]]
+) -> Unit:  # fmt: skip
     good = [one for one in members if not one["faults"] and one["value"]]
     newest = max(members, key=lambda one: str(one["created"]))
     faults = [text for one in members for text in one["faults"] or ([one["reason"]] if not one["value"] else [])]
@@ -150,13 +153,14 @@ def _unit(host: str, cap: str, members: Sequence[Json], facts: Mapping[str, dict
     halves = [math.log(one["high"] / one["value"]) for one in good if one["high"]]
     return Unit(
         host, newest["machine"], newest["model"], newest["kind"], cap, [math.log(one["value"]) for one in good],
-        sum(halves) / len(halves) if halves else 0.0, facts[newest["path"]], list(dict.fromkeys(faults)),
+        sum(halves) / len(halves) if halves else 0.0, facts[newest["path"]], list(dict.fromkeys(faults)), cap_scope,
     )  # fmt: skip
 
 
 def _told(unit: Unit) -> Json:
     return {
-        "unit": unit.name, "model": unit.model, "kind": unit.kind, "cap": unit.cap, "runs": len(unit.logs),
+        "unit": unit.name, "model": unit.model, "kind": unit.kind, "cap": unit.cap, "cap_scope": unit.cap_scope,
+        "runs": len(unit.logs),
         "points": math.exp(unit.log) if unit.logs else None, "half_width_percent": 100 * math.expm1(unit.half_width),
         "faults": unit.faults[:FAULTS], "facts": dict(unit.facts),
     }  # fmt: skip

@@ -108,7 +108,11 @@ def test_medians_are_of_caps_that_limit_the_same(fleet: Path) -> None:
     for at, scope in enumerate(("package", "package", "board")):
         run = made_capped_run(caps={"200W": (1.25 + at, 0.6)}, seed=at, host_id=f"h{at}", power={"cap_scope": scope})
         put_run(fleet, cell(f"h{at}", cap="200W"), run)
-    made = collect(fleet, rules(fleet))["medians"]
+    document = collect(fleet, rules(fleet))
+    assert [(one["unit"], one["cap_scope"]) for one in document["units"]] == [
+        ("h0", "package"), ("h1", "package"), ("h2", "board")]  # fmt: skip
+    assert [(one["cap_scope"], one["units"]) for one in document["models"]] == [("board", 1), ("package", 2)]
+    made = document["medians"]
     assert [(one["cap"], one["cap_scope"], one["runs"]) for one in made] == [
         ("200W", "board", 1), ("200W", "package", 2)]  # fmt: skip
     assert made[0]["median"] == pytest.approx(1000 / 3.25, rel=0.03)

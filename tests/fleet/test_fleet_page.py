@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from made_fleet import GIB, cell, document_of, fail, put_run, unit
 from made_reports import EVIL, reference_of
+from made_watts import made_capped_run
 
 from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.fleet.collect import rules_of
 from cpubench.fleet.results import collect
-from cpubench.report.html.fleet import fleet_page
+from cpubench.report.html.figures.draw import Drawing
+from cpubench.report.html.fleet import fleet_page, models
 
 pytest.importorskip("jinja2", reason="the extra `report` is not installed")
 pytest.importorskip("matplotlib", reason="the extra `report` is not installed")
@@ -54,6 +56,17 @@ class Tags(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+def test_units_under_caps_that_limit_other_things_are_in_figures_of_their_own(tmp_path: Path) -> None:
+    reference_of(tmp_path)
+    for at, scope in enumerate(("package", "package", "board")):
+        run = made_capped_run(caps={"200W": (1.25, 0.6)}, seed=at, host_id=f"h{at}", power={"cap_scope": scope})
+        put_run(tmp_path / "lab", cell(f"h{at}", cap="200W"), run)
+    document = collect(tmp_path / "lab", rules_of(tmp_path / "reference.json", "equal"))
+    figures = {block.name: len(block.rows) for block in models(document).blocks if isinstance(block, Drawing)}
+    assert figures == {"units-200W-of-package": 2, "against-200W-of-package": 2, "units-200W-of-board": 1,
+                       "against-200W-of-board": 1}  # fmt: skip
 
 
 def test_the_page_names_the_odd_unit_and_what_differs(fleet: Path) -> None:

@@ -58,8 +58,8 @@ def models(doc: Json) -> Section:
              "-" if one["spread_percent"] is None else f"{one['spread_percent']:.1f} %"]
             for one in doc["models"]]  # fmt: skip
     blocks: list[Block] = [Table("models", "Models: points per core of their units", heads, rows[:MOST_ROWS])]
-    for cap in dict.fromkeys(one["cap"] for one in doc["units"]):
-        blocks += units(doc, cap)
+    for name in dict.fromkeys(level(one) for one in doc["units"]):
+        blocks += units(doc, name)
     return Section("models", "Models and units", blocks)
 
 
@@ -97,7 +97,7 @@ def absent(doc: Json) -> Section:
                 [[where(one), one["code"], one["text"]] for one in doc["bad"]]),
         "missing": ("Missing: planned, and nothing came of it", ["cell"], [[where(one)] for one in doc["missing"]]),
         "unpublishable": ("Not publishable, so in no median", ["unit", "level", "why"],
-                          [[one["unit"], one["cap"], "; ".join(one["faults"])]
+                          [[one["unit"], level(one), "; ".join(one["faults"])]
                            for one in doc["units"] if one["points"] is None]),
     }  # fmt: skip
     for name, (caption, heads, rows) in kinds.items():

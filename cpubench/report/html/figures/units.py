@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from cpubench.report.fleet import level
 from cpubench.report.html.figures.draw import COLOURS, GREY, Drawing, axes_of, drawn, label
 from cpubench.report.terminal import points
 
@@ -19,11 +20,12 @@ HEADS = ["model", "unit", "level", ">runs", ">points", ">to its median", "odd"]
 
 
 def units(doc: Json, cap: str) -> list[Drawing]:
-    """Both figures of one level."""
-    groups = {(one["model"], one["kind"]): one["median"] for one in doc["models"] if one["cap"] == cap}
+    """Both figures of one level; ``cap`` is its name with what it limits."""
+    groups = {(one["model"], one["kind"]): one["median"] for one in doc["models"] if level(one) == cap}
     shown = dict(sorted(groups.items(), key=lambda item: -item[1])[:MOST_MODELS])
-    dots = [one for one in doc["units"] if one["cap"] == cap and one["points"] and (one["model"], one["kind"]) in shown]
-    odd = {one["unit"] for one in doc["odd"] if one["cap"] == cap}
+    dots = [one for one in doc["units"]
+            if level(one) == cap and one["points"] and (one["model"], one["kind"]) in shown]  # fmt: skip
+    odd = {one["unit"] for one in doc["odd"] if level(one) == cap}
     safe = "".join(c if c.isalnum() else "-" for c in cap)
     left = f" {len(groups) - len(shown)} models are not drawn." if len(groups) > len(shown) else ""
     if not dots:
