@@ -15,6 +15,7 @@ from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
 LOAD = 4  # agents a core in the scored row of T4: every profile has it, and two CPUs carried it within twice solo
 FLEET = f"T4[{LOAD} agents a core]"
+ADAPTERS = {"bwrap", "runc", "runsc"}  # of T3: programs that a host may have; a score cannot ask for them
 # Kinds of steps by the class of the tool call that they stand for; traces without times get theirs.
 CLASSES = {
     "test": "test", "target": "test", "install": "install", "venv": "install", "build": "build", "snippet": "py",
@@ -37,7 +38,7 @@ class Times:
 
 def task_times(run: TaskRun) -> dict[str, Times]:
     """The times of all tasks but T0, by row. T4 is there as ``FLEET``, at 4 agents a core: see ``_loaded``; of other
-    tasks that are done in windows nobody has said what their time is: they are no scored rows."""
+    tasks that are done in windows nobody has said what their time is: they and rows of adapters are no scored rows."""
     rates = {row["task"]: row["tasks_per_hour"] for row in tasks_document(run)["tasks"]}
     told = {name: rate["reason"] if rate["value"] is None else None for name, rate in rates.items()}
     made: dict[str, Times] = {}
@@ -52,7 +53,7 @@ def task_times(run: TaskRun) -> dict[str, Times]:
             seconds = {index: value for index, value in found.items() if value is not None}
             reason = reason if lost or told[row.name] else "T1 alone was not done"
             made[FLEET] = Times(row.task, row.version, seconds, reason, len(lost))
-        elif row.task != "T0" and not windowed(row):
+        elif row.task != "T0" and not windowed(row) and not ADAPTERS.intersection(row.params):
             seconds = {one.index: one.wall_ns / 1e9 for one in done}
             made[row.name] = Times(row.task, row.version, seconds, reason, len(lost))
     return made
