@@ -73,7 +73,7 @@ def bare() -> list[str]:
 _NO_UNSHARE = denied(errno.EPERM, "unshare")
 _NOT_PERMITTED = "Operation not permitted"
 RECIPES = {
-    "spare calls": Recipe(denied(errno.EPERM, *SPARE)),
+    "spare calls": Recipe(denied(errno.EPERM, *SPARE), reasons={"mem_touch": "madvise EPERM"}),
     "vfork": Recipe(denied(errno.EPERM, "vfork"), reasons={"spawn_vfork_exec": "vfork EPERM"}),
     "no /dev/shm": Recipe([*after("mount -t tmpfs -o ro none /dev/shm"), *_NO_UNSHARE],
                           reasons={"file": "/dev/shm is not writable"}),
