@@ -117,7 +117,7 @@ def _power(run: TaskRun, row: TaskRow, done: Sequence[Repeat], reason: str) -> J
     unmetered = [one.power_reason or "the meter told nothing" for one in done if one.mean_w is None]
     if unmetered:
         return dict.fromkeys(("watts", "tasks_per_hour_per_watt", "joules_per_task"), null(unmetered[0]))
-    each = [(one.mean_w or 0.0, per_hour(row, one)) for one in done]
+    each = [(one.mean_w, per_hour(row, one)) for one in done if one.mean_w is not None]
     return {
         "watts": _quantity([watts for watts, _ in each], reason),
         "tasks_per_hour_per_watt": _quantity([hour / watts for watts, hour in each], reason),

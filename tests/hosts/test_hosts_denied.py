@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from hosts import short
-from hosts.recipes import HOSTNAME, RECIPES, run, tools
+from hosts.recipes import HOSTNAME, RECIPES, run
 from hosts.surroundings import may_unshare
 from pools import CPUS
 
@@ -32,20 +32,6 @@ pytestmark = [
     pytest.mark.skipif(not may_unshare(), reason="needs root and mount namespaces"),
     pytest.mark.skipif(len(CPUS) < 2, reason="one core: a group has no place"),
 ]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tools(tmp_path_factory.mktemp("tools"))
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    """A folder that everybody may write to."""
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    folder.chmod(0o777)
-    return folder
 
 
 @pytest.fixture(autouse=True)

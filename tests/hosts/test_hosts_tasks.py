@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hosts.recipes import RECIPES, run, tools
+from hosts.recipes import RECIPES, run
 from hosts.surroundings import after, compiled, may_unshare
 from started import started
 
@@ -21,20 +21,6 @@ TASKS = [*CLI, "tasks", "run", "--profile", "quick", "--tasks", "T0", "--json", 
 LACKING = ["nobody", "bare", "PID 1", "no usage", "no prctl", "no sync", "no sockets", "few files"]
 NO_EXTENSION = "noexec"  # of which `host` says that, and tells the rest
 needs_root = pytest.mark.skipif(not may_unshare(), reason="needs root and mount namespaces")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tools(tmp_path_factory.mktemp("tools"))
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    """A folder that everybody may write to."""
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    folder.chmod(0o777)
-    return folder
 
 
 @needs_root

@@ -13,8 +13,8 @@ from cpubench.report.terminal import spread
 Json = Mapping[str, Any]
 NOTE = (
     "Tasks are pieces of work that agents do, with real compilers, interpreters and servers. Each candidate's newest "
-    "run of tasks is shown. Intervals are over repeats; no words of faster or slower are made of them here, and tasks "
-    "are in no score. T4 counts steps of many agents that wait for their models."
+    "run of tasks is shown. Intervals are over repeats; no words of faster or slower are made of them here, and they "
+    "are in no points of this page. T4 counts steps of many agents that wait for their models."
 )
 
 
