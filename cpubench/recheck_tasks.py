@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from msgspec import UnsetType
+
 from cpubench import __version__
 from cpubench.errors import UsageError
 from cpubench.recheck_host import check_allowed, check_divisor, not_ours
@@ -39,6 +41,7 @@ def validated_tasks(file: Path, signers: Path | None = None) -> Json:
             for number, one in enumerate(row.repeats):
                 if not one.failures:
                     _check_times(row, one, f"tasks[{at}].repeats[{number}]")
+                    _check_limits(run, one, f"tasks[{at}].repeats[{number}].limits")
     except UsageError as fault:
         raise located(file, fault) from None
     if signers is None and signature_of(file).exists():
@@ -83,6 +86,20 @@ def _check_row(row: TaskRow, where: str) -> None:
     steps = [(one.label, one.kind, one.phase, one.pythons, one.shells) for one in found.steps(NOWHERE)]
     if steps != [(one.label, one.kind, one.phase, one.pythons, one.shells) for one in row.steps]:
         raise UsageError("steps", "are not those of the task", where)
+
+
+def _check_limits(run: TaskRun, one: Repeat, where: str) -> None:
+    """None if somebody looked at the limits around a repeat of a run with caps, and they held what its level is."""
+    if isinstance(run.powered, UnsetType) or not run.powered.cap_scope:
+        return
+    if isinstance(one.limits, UnsetType):
+        raise UsageError("limits", "nobody looked at the limits around this repeat", where)
+    if one.limits.changed:
+        raise UsageError("cap_changed", one.limits.changed[0], where)
+    value = run.level.value if run.level is not None else None
+    caps = [asked for key, asked in one.limits.asked.items() if asked not in (0, 1)]
+    if value is not None and any(abs(asked - value) >= max(one.limits.steps.values()) for asked in caps):
+        raise UsageError("limits", f"are not the {value} of the level", where)
 
 
 def _check_times(row: TaskRow, one: Repeat, where: str) -> None:

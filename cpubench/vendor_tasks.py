@@ -10,14 +10,15 @@ from cpubench.analysis.tasks import tasks_document
 from cpubench.errors import UsageError
 from cpubench.results.load_tasks import load_tasks, tasks_file
 from cpubench.results.parse import located, shown
+from cpubench.results.states import BASE_CAP
 
 Json = dict[str, Any]
 
 
 def add_tasks(candidates: Sequence[Json], hosts: Sequence[str], runs: Sequence[Sequence[Path]],
               given: Sequence[str]) -> None:  # fmt: skip
-    """Nothing; each candidate gets its ``tasks``, the oldest first: a ``tasks.json`` in a folder of its ``runs``, or
-    given as PATH or LABEL=PATH.
+    """Nothing; each candidate gets its ``tasks``, that to be shown last (the newest without a cap): a ``tasks.json`` in
+    a folder of its ``runs``, or given as PATH or LABEL=PATH.
 
     ``hosts`` are the candidates' host ids. Tasks of another host than the candidate's are refused.
     """
@@ -40,7 +41,7 @@ def add_tasks(candidates: Sequence[Json], hosts: Sequence[str], runs: Sequence[S
         found[0]["tasks"].append(made)
     for one in candidates:
         _check_once(one)
-        one["tasks"].sort(key=lambda made: made["created_utc"])
+        one["tasks"].sort(key=lambda made: (not _under_cap(made), made["created_utc"]))
 
 
 def _told(file: Path, host: str) -> Json:
@@ -52,6 +53,10 @@ def _told(file: Path, host: str) -> Json:
 
 def _stranger(host: object) -> str:
     return f"is of the host {shown(str(host), 16)}, which is not that of a candidate's runs"
+
+
+def _under_cap(made: Json) -> bool:
+    return made["cap"] is not None and made["cap"]["level"] != BASE_CAP
 
 
 def _check_once(one: Json) -> None:
@@ -66,8 +71,8 @@ def _loaded(file: Path) -> tuple[Json, str | None]:
     document = tasks_document(run)
     host = run.host.get("id")
     programs = {name: str(facts.get("version") or "?") for name, facts in document["programs"].items()}
-    kept = ("suite", "profile", "estimate", "think", "stopped", "divisor", "missing", "inputs", "tasks", "density",
-            "failed", "notes")  # fmt: skip
+    kept = ("suite", "cap", "profile", "estimate", "think", "stopped", "divisor", "missing", "inputs", "tasks",
+            "density", "failed", "notes")  # fmt: skip
     made = {key: document[key] for key in kept}
     made |= {"folder": shown(file.parent.resolve().name, 80), "created_utc": shown(run.created_utc, 40),
              "sha256": run.sha256, "programs": programs,

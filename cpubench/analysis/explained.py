@@ -29,12 +29,15 @@ def explained(side: Side, other: Side | None = None) -> Json:
     run, tasks = side
     _check_host(run, tasks)
     price = prices(run_rates(run, BASE_CAP))
+    rows = [_task(tasks, row, price) for row in tasks.tasks if row.task != "T0"]
     document: Json = {
         "host": {name: tasks.host.get(name) for name in ("hostname", "cpu_model", "kernel")},
         "prices": {path: _price(path, price) for path in RULES},
-        "tasks": [_task(tasks, row, price) for row in tasks.tasks if row.task != "T0"],
+        "tasks": rows,
         "notes": [f"no kernel prices {RULES[path].counted}: {', '.join(RULES[path].rows)} was not measured"
-                  for path in COUNTED if path not in price],
+                  for path in COUNTED if path not in price]
+                 + [f"{row['task']}: nobody counted the bytes of {row['bytes_uncounted']:.0f} steps: their time is "
+                    "under files" for row in rows if row["paths"] is not None and row["bytes_uncounted"]],
         "against": None,
     }  # fmt: skip
     if other is not None:
@@ -44,7 +47,10 @@ def explained(side: Side, other: Side | None = None) -> Json:
 
 
 def _check_host(run: Run, tasks: TaskRun) -> None:
-    """UsageError where the two were measured on different hosts."""
+    """UsageError where the two were measured on different hosts, or one of them under a cap."""
+    if tasks.capped:
+        text = f"the tasks were done under {tasks.cap}; prices are of kernels without a cap"
+        raise UsageError("cap", text, "tasks")
     ids = run.host.get("id"), tasks.host.get("id")
     if None not in ids and ids[0] != ids[1]:
         raise UsageError("host", "the kernels and the tasks were measured on two hosts; give runs of one host", "tasks")
@@ -65,6 +71,7 @@ def _task(tasks: TaskRun, row: TaskRow, price: Mapping[str, Estimate]) -> Json:
         return {"task": row.name, "repeats": 0, "paths": None, "reason": row.skipped or "no repeat that counts"}
     ns = one_ns(price)
     tables = [summed(seconds_of(row, one, ns)) for one in done]
+    uncounted = median(_uncounted(one) for one in done)
     counts = {path: median(sum(t.counts[path] for t in tallies(row, one).values()) for one in done) for path in COUNTED}
     system_s = mean(sum(t.sys_s for t in tallies(row, one).values()) for one in done)
     total = sum(sum(table.values()) for table in tables)
@@ -73,15 +80,21 @@ def _task(tasks: TaskRun, row: TaskRow, price: Mapping[str, Estimate]) -> Json:
         "task": row.name, "repeats": len(done), "reason": None,
         "paths": {
             path: {
-                "count": counts.get(path),
+                "count": None if path == "copy" and uncounted else counts.get(path),
                 "s": quantity(np.log(values), reason="nothing was counted") if min(values) > 0 else None,
                 "share": sum(values) / total if total else None,
             } for path, values in ((path, np.array([table[path] for table in tables])) for path in RULES)
         },
         "counted_from_agents": None in (fork for one in done for fork in one.spans.forks),
+        "bytes_uncounted": uncounted,
         "asked_of_system": asked_s / system_s if system_s else None,
         "starts": _starts(tasks, row, done[0], total / len(done)),
     }  # fmt: skip
+
+
+def _uncounted(one: Repeat) -> int:
+    """How many steps of a repeat moved bytes that nobody counted."""
+    return sum(None in both for both in zip(one.spans.read_bytes, one.spans.written_bytes, strict=True))
 
 
 def _starts(tasks: TaskRun, row: TaskRow, one: Repeat, total_s: float) -> Json | None:

@@ -74,13 +74,13 @@ def over_cap(power: Power, level: Level | None, windows: Windows) -> int:
 
     The mean over all families would hide one that draws too much behind the others.
     """
-    if level is None or level.watts is None or _limited(power, level) != power.scope or not windows.watts:
+    if level is None or level.watts is None or limited(power, level) != power.scope or not windows.watts:
         return 0
     most_w = MEAN_SHARE * level.watts + MEAN_W
     return int(np.count_nonzero(np.any([watts > most_w for watts in windows.watts.values()], axis=0)))
 
 
-def _limited(power: Power, level: Level) -> str:
+def limited(power: Power, level: Level) -> str:
     """What the cap of a level limits; "" where nobody said it of one that was set from outside."""
     if not isinstance(level.scope, UnsetType):
         return level.scope

@@ -66,6 +66,8 @@ def make_task_reference(run: TaskRun, name: str, description: str = "") -> dict[
     where = f"tasks of {shown(str(run.host.get('hostname')), 60)}"
     if run.stopped != "done":
         raise UsageError("incomplete", f"a reference needs a whole run of tasks; this one was {run.stopped}", where)
+    if run.capped:
+        raise UsageError("cap", f"a reference is of a host without a cap; this run was done under {run.cap}", where)
     variants = {row.name for row in run.tasks if row.tools}
     times = {row: found for row, found in task_times(run).items() if row not in variants}
     there = {found.task for found in times.values() if found.seconds}

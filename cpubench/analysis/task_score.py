@@ -18,9 +18,11 @@ import numpy as np
 from cpubench.analysis.estimates import Array, Estimate, bounded_exp, of_passes, span, unpaired
 from cpubench.analysis.quantity import null, quantity
 from cpubench.analysis.scenarios import WHOLE, Scenario
+from cpubench.analysis.task_levels import cap_of
 from cpubench.analysis.task_reference import TaskReference
 from cpubench.analysis.task_times import Times, programs_of, task_times
 from cpubench.results.parse import shown
+from cpubench.results.states import HELD
 from cpubench.results.task_records import TaskRun
 
 POINTS = 1000.0  # what the reference has
@@ -57,6 +59,8 @@ def task_score(run: TaskRun, reference: TaskReference, scenario: Scenario) -> Js
     whole = _whole(scenario.tasks, tasks, reasons)
     estimate = run.estimate or run.stopped != "done"
     sure = whole["low"] is not None and whole["high"] is not None
+    cap = cap_of(run)
+    held = cap is None or (cap["state"] in HELD and not cap["shortened"])
     return {
         "suite": run.suite, "reference": reference.name, "hostname": run.host.get("hostname"),
         "divisor_kind": run.divisor.kind, "scenario": scenario.name, "weights_sha256": scenario.sha256,
@@ -64,7 +68,8 @@ def task_score(run: TaskRun, reference: TaskReference, scenario: Scenario) -> Js
         "covers": sum(one["weight"] or 0.0 for one in made if one["score"]["value"] is not None) / WHOLE,
         "score": whole, "equal_weights": _whole(dict.fromkeys(tasks, 1.0), tasks, reasons),
         "tasks": made, "rows": rows, "profile": run.profile, "estimate": estimate,
-        "publishable": not estimate and sure, "notes": _notes(run, reference),
+        "cap": None if cap is None else cap["level"], "publishable": not estimate and sure and held,
+        "notes": _notes(run, reference),
     }  # fmt: skip
 
 
@@ -149,6 +154,9 @@ def _notes(run: TaskRun, reference: TaskReference) -> list[str]:
     made = ["an estimate: too few repeats for verdicts"] if run.estimate else []
     if run.stopped != "done":
         made.append(f"the run of tasks was {run.stopped}")
+    cap = cap_of(run)
+    if cap is not None and run.capped:
+        made.append(f"done under the cap {cap['level']}: {cap['state']} ({cap['text']})")
     if run.inputs_sha256 != reference.inputs_sha256:
         made.append("its inputs are others than the reference's: versions say which work is the same")
     if run.divisor.kind != reference.divisor_kind:

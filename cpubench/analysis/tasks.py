@@ -11,6 +11,7 @@ import numpy as np
 from cpubench.analysis.density import burst_effect, density, stretches
 from cpubench.analysis.flags import environment_verdicts
 from cpubench.analysis.quantity import no_meter, null, quantity
+from cpubench.analysis.task_levels import cap_of
 from cpubench.analysis.task_rates import basis, core_seconds, per_hour, step_walls, unsteady
 from cpubench.analysis.task_spans import (
     LEAST,
@@ -38,6 +39,11 @@ def tasks_document(run: TaskRun) -> Json:
     notes = list(run.notes)
     if run.estimate:
         notes.append("an estimate: too few repeats for verdicts")
+    cap = cap_of(run)
+    if cap is not None and cap["shortened"]:
+        notes.append("the times around caps are shorter than the profile's: no evidence of a cap")
+    if cap is not None and cap["repeats_over"]:
+        notes.append(f"in {cap['repeats_over']} repeats the host drew more than {cap['watts']:.1f} W")
     notes += sorted({f"not checked here: {text}" for row in run.tasks for one in row.repeats for text in one.unknown})
     return {
         "suite": run.suite, "profile": run.profile, "estimate": run.estimate, "seed": run.seed, "think": run.think,
@@ -45,6 +51,7 @@ def tasks_document(run: TaskRun) -> Json:
         "divisor": {"kind": run.divisor.kind, "n": run.divisor.n}, "programs": run.programs, "missing": run.missing,
         "file_system": run.file_system, "inputs": run.inputs_sha256, "tasks": rows, "density": density(run),
         "harness": _harness(run), "failed": failures, "notes": notes,
+        "cap": cap,
         "power": {"meter": run.meter, "scope": run.meter_scope, "provenance": run.meter_provenance,
                   "problem": run.meter_problem},
     }  # fmt: skip

@@ -12,6 +12,7 @@ import click
 from cpubench.cli import FOLDER, as_json, emit, native
 from cpubench.errors import UsageError
 from cpubench.explain import explain
+from cpubench.tasks_told import tell
 
 FORMATS = click.Choice(["chrome", "otel"])  # --help loads nothing for them
 with_trace = click.option("--trace", type=FOLDER, metavar="FILE", help="Write a trace of all steps.")
@@ -38,19 +39,25 @@ command.add_command(explain)
 @click.option("--workdir", type=FOLDER, help="Folder for the agents' files.  [default: the run folder]")
 @click.option("--out", type=FOLDER, help="Run folder.  [default: results/HOST-tasks-TIME]")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of orders and waits.  [default: drawn]")
+@click.option("--cap", "caps", multiple=True, metavar="LEVEL", help="Do them under this too: 250W, 70%, as-is.")
+@click.option("--cap-external", metavar="W[:SCOPE]", help="A cap that somebody else has set: 600W, 250W:package.")
 @click.option("--meter", metavar="NAME", help="Read watts: auto, powercap, redfish:URL, cmd:COMMAND, none, ..")
 @click.option("--allow-estimated", is_flag=True, help="Let the meter be one that estimates.")
+@click.option("--root", type=click.Path(path_type=Path, file_okay=False), default="/", hidden=True)
+@click.option("--times", hidden=True, help="Seconds that are not the profile's, for tests: settle=0.1,idle=0.5.")
 @with_trace
 @with_format
 @click.option("--strict", is_flag=True, help="Exit with 3 where a task failed.")
 @as_json
 def run(
     profile: str, names: Sequence[str], agents: str | None, think: float, tools: str | None, repeats: int | None,
-    window: str | None, workdir: Path | None, out: Path | None, seed: int | None, meter: str | None,
-    allow_estimated: bool, trace: Path | None, trace_format: str, strict: bool, json_: bool,
+    window: str | None, workdir: Path | None, out: Path | None, seed: int | None, caps: tuple[str, ...],
+    cap_external: str | None, meter: str | None, allow_estimated: bool, root: Path, times: str | None,
+    trace: Path | None, trace_format: str, strict: bool, json_: bool,
 ) -> int:  # fmt: skip
-    """Do the tasks: one folder with every step that was done."""
+    """Do the tasks: one folder with every step that was done; of several cap levels, one inside for each."""
     native()
+    from cpubench.measure.asked import asked_of
     from cpubench.measure.draft import names_of
     from cpubench.measure.profiles import nanoseconds
     from cpubench.report.output import check_output
@@ -58,18 +65,21 @@ def run(
     from cpubench.tasks.plan import Options
     from cpubench.tasks.run import run as run_tasks
 
+    power = asked_of(caps, cap_external, meter, allow_estimated, root, times)
     if trace is not None:
+        if len(power.names) > 1:
+            raise UsageError("usage", "is of one level: `cpubench tasks show` makes one of each", "--trace")
         check_output(trace, json_)
     window_s = None if window is None else nanoseconds(window) / 1e9
     options = Options(
         profile, _tasks(names), _numbers(agents), think, names_of(tools) or (), workdir, out, seed, repeats, window_s,
-        meter, allow_estimated,
+        power,
     )  # fmt: skip
     folder = run_tasks(options, writer(sys.stderr))
     from cpubench.finish import naming  # numpy with it, once nothing is measured any more
 
     with naming(folder):
-        failed = _tell(folder, trace, trace_format, json_)
+        failed = tell(folder, trace, trace_format, json_)
     return 3 if strict and failed else 0
 
 
@@ -80,7 +90,7 @@ def run(
 @as_json
 def show(path: Path, trace: Path | None, trace_format: str, json_: bool) -> None:
     """Compute the measures of a finished run of tasks anew, from its steps."""
-    _tell(path, trace, trace_format, json_)
+    tell(path, trace, trace_format, json_)
 
 
 @command.command("list")
@@ -123,25 +133,3 @@ def _numbers(text: str | None) -> list[int] | None:
     if not all(part.isascii() and part.isdecimal() and 0 < int(part) <= 100_000 for part in parts):
         raise UsageError("agents", f"{text!r} is no list of numbers such as 1,4,16", "--agents")
     return [int(part) for part in parts]
-
-
-def _tell(path: Path, trace: Path | None, form: str, json_: bool) -> int:
-    """How many repeats failed, after printing the run; the trace is written too."""
-    from cpubench.analysis.tasks import tasks_document
-    from cpubench.results.load_tasks import load_tasks
-
-    loaded = load_tasks(path)
-    document = {"run": str(path), **tasks_document(loaded)}
-    if trace is not None:
-        from cpubench.report.output import as_text, check_output, write_output
-        from cpubench.report.traces import trace as trace_of
-
-        check_output(trace, json_)
-        write_output(trace, as_text(trace_of(loaded, form)) + "\n")
-    if json_:
-        emit(document)
-    else:
-        from cpubench.report.tasks import show_tasks
-
-        show_tasks(document, sys.stdout)
-    return len(document["failed"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -11,19 +10,17 @@ from cpubench.errors import UsageError
 from cpubench.measure.powered import Powered
 from cpubench.power import registers, session
 from cpubench.power.standing import as_found
-from cpubench.results.records import Plan
-from cpubench.results.windows import Level
+from cpubench.results.windows import Level, Power
 
 FINAL = ("cap_changed", "cap_lost", "not_given_back", "journal", "guardian")  # another try of the block helps nothing
 
 
-def enter(state: Powered, plan: Plan, level: str) -> list[str]:
-    """Sets a level, reads it back and waits until it acts; what the block is told, as its further arguments.
+def enter(state: Powered, power: Power, level: str) -> dict[str, Any]:
+    """Sets a level, reads it back and waits until it acts; what the process that measures is told of meter and limits.
 
     A level that stands already is left alone: two blocks in a row may have the same one.
     """
-    power, settle_ns = plan.powered, 0
-    assert power is not None
+    settle_ns = 0
     if state.open_ is not None and state.at != level:
         state.at = None
         if level == BASE_CAP or level.startswith(EXTERNAL):
@@ -39,7 +36,7 @@ def enter(state: Powered, plan: Plan, level: str) -> list[str]:
     if state.open_ is not None:
         places, steps = _registers(state.open_)
         told["limits"] = {"settle_ns": settle_ns, "asked": state.took, "places": places, "steps": steps}
-    return [json.dumps(told)]
+    return told
 
 
 def _set(open_: session.Session, level: Level) -> dict[str, int]:

@@ -91,10 +91,14 @@ def beside_rounds_ns(plan: Plan) -> int:
 
 def before_ns(plan: Plan) -> int:
     """Nanoseconds before the first pass: at rest, and the loads that show what the caps do."""
-    power = plan.powered
-    if power is None or not power.meter:
+    return 0 if plan.powered is None else shown_ns(plan.powered, plan.caps)
+
+
+def shown_ns(power: Power, caps: Sequence[str]) -> int:
+    """Nanoseconds at rest, and of the loads that show what these levels do."""
+    if not power.meter:
         return 0
-    capped = [level for level in plan.caps if level != BASE_CAP]
+    capped = [level for level in caps if level != BASE_CAP]
     outside = [level for level in capped if level.startswith(EXTERNAL)]
     # Loads run only where the meter reads what a cap limits: not under proxies, and not for watts that come later.
     ours = len(capped) - len(outside) if power.cap_scope == power.scope else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Callable
@@ -89,8 +90,8 @@ def measure_passes(state: State, workdir: Path, tell: Tell) -> Path:
     try:
         try:
             by = _until_stop(state, workdir, tell)
-            if state.powered is not None:
-                log = at_rest(plan, state.powered)
+            if state.powered is not None and plan.powered is not None:
+                log = at_rest(plan.powered, state.powered)
                 state.idle_after = None if log is None else log_record(log)
         except KeyboardInterrupt:
             by = "interrupted"
@@ -172,7 +173,9 @@ def _measure(state: State, side: Side, failures: int, workdir: Path, tell: Tell)
 
 def _block(state: State, side: Side, index: int, attempt: str, workdir: Path, again: bool = False) -> Block:
     file = side.block_file(index, again)
-    told = enter(state.powered, side.plan, side.cap) if state.powered is not None else []
+    told = []
+    if state.powered is not None and side.plan.powered is not None:
+        told = [json.dumps(enter(state.powered, side.plan.powered, side.cap))]
     arguments = [str(side.folder / "plan.json"), str(index), side.cap, *told, str(file)]
     rng = random.Random(f"{side.plan.seed}:{index}:{attempt}")
     child.run_child("cpubench.measure.block", arguments, workdir, rng, side.installed)

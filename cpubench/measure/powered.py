@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,18 +134,28 @@ def _meter(asked: Asked) -> tuple[Found | None, str]:
 
 def planned(plan: Plan, state: Powered, budget_given: bool) -> Plan:
     """The plan with levels, windows and the times that they take; what the caps do is not known yet."""
-    asked, times = state.asked, times_of(plan.profile, state.asked.times)
-    controls = state.open_.controls if state.open_ is not None else ()
-    window_us = max((one.window_us for one in controls), default=0)
-    power = r.Power(
+    least_ns = _ns(times_of(plan.profile, state.asked.times).least)
+    power, window_us = power_of(plan.profile, state), _window_us(state)
+    return with_power(plan, state.asked.names, power, least_ns, window_us, budget_given)
+
+
+def power_of(profile: str, state: Powered) -> r.Power:
+    """Meter and times of a run of this profile, without its levels."""
+    times = times_of(profile, state.asked.times)
+    return r.Power(
         meter=public_name(state.meter.name) if state.meter else "", problem=state.problem,
         scope=state.meter.scope if state.meter else "", provenance=state.meter.provenance if state.meter else "",
-        cap_scope=controls[0].scope if controls else "", settle_ns=max(_ns(times.settle), 5000 * window_us),
+        cap_scope=state.open_.controls[0].scope if state.open_ is not None else "",
+        settle_ns=max(_ns(times.settle), 5000 * _window_us(state)),
         idle_ns=_ns(times.idle) if state.meter else 0, uncapped_ns=_ns(times.uncapped), verify_ns=_ns(times.verify),
-        total_ns=_ns(times.total), shortened=times != times_of(plan.profile, None),
-        boot_id=_boot_id(asked.root),
+        total_ns=_ns(times.total), shortened=times != times_of(profile, None),
+        boot_id=_boot_id(state.asked.root),
     )  # fmt: skip
-    return with_power(plan, asked.names, power, _ns(times.least), window_us, budget_given)
+
+
+def _window_us(state: Powered) -> int:
+    """The time over which the caps act."""
+    return max((one.window_us for one in state.open_.controls), default=0) if state.open_ is not None else 0
 
 
 def _ns(seconds: float) -> int:
@@ -153,18 +163,22 @@ def _ns(seconds: float) -> int:
 
 
 def shown_caps(plan: Plan, state: Powered) -> Plan:
-    """The plan with the idle power, and with what each level was found to do under full load.
+    """The plan with what ``shown`` adds to its power."""
+    assert plan.powered is not None
+    return msgspec.structs.replace(plan, power=shown(plan.powered, plan.caps, state))
+
+
+def shown(power: r.Power, caps: Sequence[str], state: Powered) -> r.Power:
+    """The power with the watts at rest, and with what each level was found to do under full load.
 
     UsageError where a level cannot be set: nothing was measured yet, and every limit is as before.
     """
-    power = plan.powered
-    assert power is not None
-    idle = at_rest(plan, state)
+    idle = at_rest(power, state)
     idle_w = energy(idle).watts if idle is not None else None
     known = {level.name: level for level in _shown(power, state, idle_w)}
-    ordered = [known.get(name) or r.Level(name=name, state="as_found", text="limits as found") for name in plan.caps]
+    ordered = [known.get(name) or r.Level(name=name, state="as_found", text="limits as found") for name in caps]
     more = {"idle": log_record(idle)} if idle is not None else {}
-    return msgspec.structs.replace(plan, power=msgspec.structs.replace(power, levels=ordered, **more))
+    return msgspec.structs.replace(power, levels=ordered, **more)
 
 
 def _shown(power: r.Power, state: Powered, idle_w: float | None) -> Iterator[r.Level]:
@@ -196,10 +210,9 @@ def _level(name: str, row: dict[str, Any], value: int | None, scope: str) -> r.L
     )  # fmt: skip
 
 
-def at_rest(plan: Plan, state: Powered) -> Log | None:
+def at_rest(power: r.Power, state: Powered) -> Log | None:
     """What the meter says while this run does nothing, at the limits as they were found; None without a meter."""
-    power = plan.powered
-    if state.meter is None or power is None or not power.idle_ns:
+    if state.meter is None or not power.idle_ns:
         return None
     if state.open_ is not None:
         session.give_back(state.open_)

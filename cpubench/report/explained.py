@@ -38,11 +38,11 @@ def _task(doc: Json, row: Json, console: Console) -> None:
     console.print(line(console, f"\n{row['task']}", "bold"))
     table = table_of(console, "path", ">count", ">ns of one", ">s", ">share")
     for path, one in row["paths"].items():
-        counted = one["count"] is not None
+        counted = doc["prices"][path]["counted"] is not None
         price = doc["prices"][path]["ns"] if counted else None
         seconds = None if one["s"] is None else one["s"]["value"]
         share = "-" if one["share"] is None else f"{100 * one['share']:.1f} %"
-        cells = (NAMES[path], f"{one['count']:.0f}" if counted else "", _figure(price and price["value"], counted),
+        cells = (NAMES[path], _figure_of(one["count"], counted), _figure(price and price["value"], counted),
                  _figure(seconds), share)  # fmt: skip
         table.add_row(*(line(console, cell) for cell in cells))
     console.print(table)
@@ -75,6 +75,10 @@ def _against(found: Json, console: Console) -> None:
 def _ratio(one: Json) -> tuple[str, str]:
     interval = "-" if one["low"] is None else f"{one['low']:.3f} to {one['high']:.3f}"
     return f"{one['value']:.3f}", interval
+
+
+def _figure_of(count: float | None, counted: bool) -> str:
+    return ("-" if counted else "") if count is None else f"{count:.0f}"
 
 
 def _figure(value: float | None, there: bool = True) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from cpubench.report.page import console_of, line, pairs, table_of
@@ -18,6 +18,9 @@ PATHS = {"process": "process starts", "kernel": "kernel, files", "user": "user c
 def show_tasks(doc: Json, out: IO[str]) -> None:
     """Nothing; writes the tables of a run of tasks."""
     console = console_of(out)
+    if doc["cap"] is not None:
+        console.print(line(console, f"\nUnder {doc['cap']['level']}: {doc['cap']['state']}", "bold"))
+        pairs(console, [("cap", doc["cap"]["text"])])
     _rates(doc, console)
     for row in doc["tasks"]:
         if row["task"] != "T0" and row["tasks_per_hour"]["value"] is not None:
@@ -34,6 +37,20 @@ def show_tasks(doc: Json, out: IO[str]) -> None:
     if lines:
         console.print()
         pairs(console, lines)
+
+
+def show_levels(ratios: Sequence[Json], out: IO[str]) -> None:
+    """Nothing; writes tasks per hour of each cap level over those of another, paired by repeat."""
+    console = console_of(out)
+    over = ratios[0]["over"] if ratios else ""
+    table = table_of(console, "task", "level", f">x {over}", ">95 %")
+    for row in ratios:
+        made = row["ratio"]
+        ends = "-" if made["low"] is None else f"{made['low']:.3f} to {made['high']:.3f}"
+        value = f"- ({made['reason']})" if made["value"] is None else f"{made['value']:.3f}"
+        table.add_row(*(line(console, cell) for cell in (row["task"], row["level"], value, ends)))
+    console.print()
+    console.print(table)
 
 
 def _rates(doc: Json, console: Console) -> None:

@@ -6,19 +6,33 @@ from pathlib import Path
 from time import strptime
 
 import msgspec
+from msgspec import UnsetType
 
 from cpubench.errors import UsageError
 from cpubench.results.check import check_seal
+from cpubench.results.check_windows import check_limits, check_log
 from cpubench.results.load import looking, reading, typed
-from cpubench.results.parse import check_depth, parse, read
+from cpubench.results.parse import check_depth, located, parse, read, shown
+from cpubench.results.states import BASE_CAP
 from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
 UTC = "%Y-%m-%dT%H:%M:%SZ"
 TICK_NS = 10_000_000  # of CPU time, that may be counted late
 
 
+def level_files(path: Path) -> list[Path]:
+    """The ``tasks.json`` in each folder of a folder that holds none itself: of a run under caps, its levels."""
+    with looking(path):
+        if not path.is_dir() or (path / "tasks.json").exists():
+            return []
+        return sorted(path.glob("*/tasks.json"))
+
+
 def tasks_file(path: Path) -> Path:
     """The ``tasks.json`` that ``path`` is, or that the folder ``path`` holds."""
+    if inside := level_files(path):
+        text = f"holds {len(inside)} runs of tasks: name the folder of one, such as {shown(inside[0].parent.name, 40)}"
+        raise located(path, UsageError("tasks", text))
     with looking(path):
         return path / "tasks.json" if path.is_dir() else path
 
@@ -48,8 +62,25 @@ def check_tasks(run: TaskRun) -> None:
     names = [row.name for row in run.tasks]
     if len(set(names)) != len(names):
         raise UsageError("twice", "a task is there twice", "tasks")
+    _check_caps(run)
     for at, row in enumerate(run.tasks):
         _check_row(row, f"tasks[{at}]", len(run.cpus))
+
+
+def _check_caps(run: TaskRun) -> None:
+    """None if the level is one of the run's, and what registers held is told of those that were asked."""
+    power = run.powered
+    names = [] if isinstance(power, UnsetType) else [level.name for level in power.levels]
+    if len(set(names)) != len(names):
+        raise UsageError("twice", "a cap level is there twice", "power.levels")
+    if run.cap not in (names or [BASE_CAP]):
+        raise UsageError("cap", f"the cap level '{run.cap}' is none of the run's", "cap")
+    if not isinstance(power, UnsetType) and not isinstance(power.idle, UnsetType):
+        check_log(power.idle, "power.idle")
+    for at, row in enumerate(run.tasks):
+        for number, one in enumerate(row.repeats):
+            if not isinstance(one.limits, UnsetType):
+                check_limits(one.limits, f"tasks[{at}].repeats[{number}].limits")
 
 
 def _check_row(row: TaskRow, where: str, cpus: int) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from cpubench.results.fields import Count
+from cpubench.results.fields import Count, Name
 from cpubench.results.records import Divisor, Environment, Positive, Sha256
+from cpubench.results.states import BASE_CAP
+from cpubench.results.windows import Level, Limits, Power
 
 Watts = Annotated[float, Meta(gt=0, le=1e7)]
 
@@ -70,6 +72,7 @@ class Repeat(Struct, frozen=True, kw_only=True):
     spans: Spans
     mean_w: Watts | None = None  # over the repeat, of all that the meter has
     power_reason: str | None = None  # why a meter told no watts
+    limits: Limits | UnsetType = UNSET  # of a run with caps
 
 
 class TaskRow(Struct, frozen=True, kw_only=True):
@@ -108,6 +111,19 @@ class TaskRun(Struct, frozen=True, kw_only=True):
     meter_scope: str = ""
     meter_provenance: str = ""
     meter_problem: str = ""  # why there is none
+    cap: Name = BASE_CAP  # the level at which all of this file was done
+    powered: Power | UnsetType = field(name="power", default=UNSET)  # with all levels of a run that has caps
+
+    @property
+    def level(self) -> Level | None:
+        """The cap as it was found to work before the first repeat; None in a run without caps."""
+        levels = [] if isinstance(self.powered, UnsetType) else self.powered.levels
+        return next((one for one in levels if one.name == self.cap), None)
+
+    @property
+    def capped(self) -> bool:
+        """Whether it was done under a cap, ours or one that was set from outside."""
+        return self.cap != BASE_CAP
 
 
 def windowed(row: TaskRow) -> bool:

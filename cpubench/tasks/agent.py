@@ -15,6 +15,7 @@ from typing import Any
 
 from cpubench.host.noise import environment, snapshot
 from cpubench.measure.inside import serve
+from cpubench.measure.window import held, limits
 from cpubench.tasks import crew, desk, spans, steps, verify, watts
 from cpubench.tasks.catalogue import Task
 
@@ -26,13 +27,17 @@ def work(spec: Json, own: list[str], folder: Path, started_ns: int) -> Json:
     task = Task(spec["task"], tuple(spec["params"]), tuple(spec["tools"]), spec["agents"])
     adopted = desk.adopt_orphans()
     unknown = [] if adopted and verify.children() is not None else ["processes left behind: the kernel does not tell"]
+    told = spec.get("power") or {}
     before = snapshot(spec["cpus"], os.getsid(0))
-    held = verify.mounts(folder), verify.groups()
+    limits_before = held(told) if told.get("limits") else {}
+    there = verify.mounts(folder), verify.groups()
     found = _window(spec, task, folder) if spec["window_ns"] else alone(spec, task, folder)
-    leftovers = verify.grown("mount", held[0], verify.mounts(folder)) + verify.grown(
-        "control group", held[1], verify.groups()
+    leftovers = verify.grown("mount", there[0], verify.mounts(folder)) + verify.grown(
+        "control group", there[1], verify.groups()
     )
     found["leftovers"] += leftovers
+    if told.get("limits"):
+        found["limits"] = limits(told, limits_before)
     after = snapshot(spec["cpus"], os.getsid(0))
     return {**found, "unknown": unknown, "environment": environment(before, after)}
 

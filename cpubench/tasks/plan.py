@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cpubench.measure.asked import Asked
 from cpubench.results.records import Divisor
 from cpubench.results.task_records import paced_cpus
 from cpubench.tasks import burst_steps, catalogue
@@ -63,8 +64,7 @@ class Options:
     seed: int | None = None
     repeats: int | None = None
     window_s: float | None = None
-    meter: str | None = None
-    allow_estimated: bool = False
+    power: Asked = field(default_factory=Asked)
 
 
 def numbers(options: Options, cores: float) -> list[int]:

@@ -10,29 +10,34 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from cpubench import __version__
-from cpubench.errors import UsageError
+from cpubench.errors import NotGivenBack, UsageError
 from cpubench.host.facts import collect, divisor
 from cpubench.host.topology import read_topology
 from cpubench.measure import folder as place
 from cpubench.measure.child import run_child
+from cpubench.measure.entering import check, enter
+from cpubench.measure.powered import Powered, powered
 from cpubench.measure.scratch import guard, storage_facts
-from cpubench.power import gauge
-from cpubench.power.published import public_name
-from cpubench.results.files import sealed
+from cpubench.power.channel import LATER
+from cpubench.power.registers import Host
+from cpubench.power.standing import in_force
+from cpubench.results.orders import level_order
+from cpubench.results.windows import Power
 from cpubench.tasks import inputs, plan, programs, rungs, spans
 from cpubench.tasks.catalogue import Task
+from cpubench.tasks.levels import FILE, Level, levels_of
 from cpubench.tasks.plan import PROFILES, Options
 from cpubench.tasks.steps import Place
 
 SUITE = "tasks-1"
-FILE = "tasks.json"
 
 Json = dict[str, Any]
 Tell = Callable[..., None]  # (text, stays)
@@ -42,24 +47,52 @@ def run(options: Options, tell: Tell) -> Path:
     """The folder of a finished run of tasks. UsageError before anything was measured where it cannot be done."""
     if options.profile not in PROFILES:
         raise UsageError("profile", f"{options.profile!r} is none of {', '.join(PROFILES)}", "--profile")
+    if options.power.meter == LATER:
+        raise UsageError("meter", "watts that come later are merged into runs of kernels only", f"--meter {LATER}")
     tools = programs.check_tools(options.tools)
     with place.host_lock():
+        in_force(Host(options.power.root), told=options.power.external is not None)
         facts, cores = collect(), read_topology().cores
         tasks = plan.planned(options, divisor(facts, len(cores))[1], tools, facts["memory_bytes"])
-        meter, problem = _meter(options)
         workdir = options.workdir and place.check_workdir(options.workdir)
         folder, made = place.new_folder(options.out, _slug(facts["hostname"], options.out))
         try:
-            with _scratch(workdir or folder) as scratch:
+            with powered(options.power) as state, _scratch(workdir or folder) as scratch:
                 document = _document(options, facts, cores, tasks, scratch)
-                document |= {"meter": public_name(meter.name) if meter else "", "meter_problem": problem,
-                             "meter_scope": meter.scope if meter else "",
-                             "meter_provenance": meter.provenance if meter else ""}  # fmt: skip
-                options = replace(options, meter=meter.name if meter else None)
-                _measure(options, document, tasks, folder, scratch, tell)
+                levels, power = levels_of(document, folder, state, tell)
+                _measure(Run(options, levels, state, power, scratch, tell), tasks)
             return folder
+        except NotGivenBack as error:
+            if _files(folder) and str(folder) not in error.text:
+                error.text += f"; what was done is kept in {folder}"
+            raise
         finally:
-            place.discard(folder, [] if (folder / FILE).exists() else made)
+            place.discard(folder, [] if _files(folder) else made)
+
+
+def _files(folder: Path) -> list[Path]:
+    return [*folder.glob(FILE), *folder.glob(f"*/{FILE}")]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on its way."""
+
+    options: Options
+    levels: Sequence[Level]
+    state: Powered | None
+    power: Power | None
+    scratch: Path
+    tell: Tell
+
+    @property
+    def kept(self) -> int:
+        return sum(level.repeats for level in self.levels)
+
+    def save(self, stopped: str) -> None:
+        for level in self.levels:
+            level.document["stopped"] = stopped
+            level.save()
 
 
 @contextmanager
@@ -84,13 +117,6 @@ def _scratch(parent: Path) -> Iterator[Path]:
 
 def _slug(hostname: str | None, out: Path | None) -> str | None:
     return hostname if out else f"{(hostname or 'host')[:34]}-tasks"
-
-
-def _meter(options: Options) -> tuple[gauge.Found | None, str]:
-    """The meter of the run, or why there is none; UsageError where one that was named tells nothing."""
-    if options.meter in (None, "none"):
-        return None, "none was asked for: --meter"
-    return gauge.found(options.meter or "", allow_estimated=options.allow_estimated), ""
 
 
 def _document(options: Options, facts: Json, cores: Sequence[Any], tasks: Sequence[Task], scratch: Path) -> Json:
@@ -128,63 +154,83 @@ def _row(task: Task, where: Place, skipped: str | None) -> Json:
             "repeats": []}  # fmt: skip
 
 
-def _measure(options: Options, document: Json, tasks: Sequence[Task], folder: Path, scratch: Path, tell: Tell) -> None:
-    """Does all repeats, and writes the document after each; UsageError where it was interrupted or cannot go on."""
-    profile = PROFILES[options.profile]
-    rows = {row["name"]: row for row in document["tasks"]}
-    todo = [task for task in tasks if rows[task.name]["skipped"] is None]
-    single = [task for task in todo if not task.windowed]
-    many = sorted((task for task in todo if task.windowed), key=lambda task: (task.task, task.agents))
-    rng = random.Random(document["seed"])
-    repeats = options.repeats or profile.repeats
-    order = [(index, task) for index in range(repeats) for task in rng.sample(single, len(single))]
-    order += [(index, task) for index in range(profile.windows) for task in many]
-    left_s = plan.predicted_s(options, [task for _, task in order], len(document["cpus"]))
-    tell(f"{len(single)} tasks of one agent {repeats} times, then {len(many) * profile.windows} windows of many:"
-         f" about {left_s / 60:.1f} min")  # fmt: skip
+def _measure(run: Run, tasks: Sequence[Task]) -> None:
+    """Does all repeats, and writes a document after each; UsageError where it was interrupted or cannot go on."""
+    order = _order(run, tasks)
     began_ns, kept = time.monotonic_ns(), 0
     try:
-        for at, (index, task) in enumerate(order):
-            took_s = (time.monotonic_ns() - began_ns) / 1e9
-            tell(f"{at + 1} of {len(order)} after {took_s:.0f} s: {task.name}, repeat {index + 1}", stays=False)
-            one = _repeat(options, document, task, index, scratch)
-            rows[task.name]["repeats"].append(one)
+        for at, (index, level, task) in enumerate(order):
+            took_s, under = (time.monotonic_ns() - began_ns) / 1e9, f", under {level.cap}" * (len(run.levels) > 1)
+            run.tell(
+                f"{at + 1} of {len(order)} after {took_s:.0f} s: {task.name}, repeat {index + 1}{under}", stays=False
+            )
+            one = _at_level(run, level, task, index)
+            level.rows[task.name]["repeats"].append(one)
             for text in (*one["failures"], *one["leftovers"]):
-                tell(f"{task.name}, repeat {index + 1} FAILED: {text}")
-            kept = _save(document, folder)
-        document["stopped"] = "done"
-        _save(document, folder)
+                run.tell(f"{task.name}, repeat {index + 1}{under} FAILED: {text}")
+            level.save()
+            kept = run.kept
+        run.save("done")
     except (KeyboardInterrupt, UsageError) as error:
-        document["stopped"] = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        if kept and not (folder / FILE).exists():
+        if kept and any(level.gone for level in run.levels):
             text = f"is gone (removed, renamed or unmounted), and with it {kept} repeats"
-            raise UsageError("vanished", text, str(folder)) from None
+            raise UsageError("vanished", text, str(run.levels[0].folder)) from None
         with suppress(UsageError):  # a full disk: what was written last stays
-            kept = _save(document, folder)
-        what = f"{kept} repeats are kept in {folder}" if kept else "nothing was measured"
-        if isinstance(error, UsageError):
-            raise UsageError(error.code, f"{error.text}; {what}", error.where) from None
+            run.save("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
+            kept = run.kept
+        where = run.levels[0].folder if len(run.levels) == 1 else run.levels[0].folder.parent
+        what = f"{kept} repeats are kept in {where}" if kept else "nothing was measured"
+        if isinstance(error, UsageError):  # its own kind: one has another exit code
+            error.text = f"{error.text}; {what}"
+            raise
         raise UsageError("interrupted", f"interrupted; {what}") from None
 
 
-def _save(document: Json, folder: Path) -> int:
-    """How many repeats the file now holds; without any there is none."""
-    count = sum(len(row["repeats"]) for row in document["tasks"])
-    if count:
-        place.write_json(folder / FILE, sealed(document))
-    return count
+def _order(run: Run, tasks: Sequence[Task]) -> list[tuple[int, Level, Task]]:
+    """All repeats in their order, after it was told how long they take. The levels take turns, all tasks at each, so
+    that what drifts falls on all alike and few changes have to settle."""
+    profile, document = PROFILES[run.options.profile], run.levels[0].document
+    rows, levels = run.levels[0].rows, {level.cap: level for level in run.levels}
+    todo = [task for task in tasks if rows[task.name]["skipped"] is None]
+    single = [task for task in todo if not task.windowed]
+    many = sorted((task for task in todo if task.windowed), key=lambda task: (task.task, task.agents))
+    rng, repeats = random.Random(document["seed"]), run.options.repeats or profile.repeats
+    order = []
+    for turn in range(repeats + profile.windows):
+        for cap in level_order(document["seed"], list(levels), turn):
+            if turn < repeats:
+                order += [(turn, levels[cap], task) for task in rng.sample(single, len(single))]
+            else:
+                order += [(turn - repeats, levels[cap], task) for task in many]
+    left_s = plan.predicted_s(run.options, [task for _, _, task in order], len(document["cpus"]))
+    if run.power is not None and len(levels) > 1:
+        left_s += sum(a is not b for (_, a, _), (_, b, _) in pairwise(order)) * run.power.settle_ns / 1e9
+    at = f" at each of {len(levels)} levels" * (len(levels) > 1)
+    run.tell(f"{len(single)} tasks of one agent {repeats} times, then {len(many) * profile.windows} windows of many{at}"
+             f": about {left_s / 60:.1f} min")  # fmt: skip
+    return order
 
 
-def _repeat(options: Options, document: Json, task: Task, index: int, scratch: Path) -> Json:
+def _at_level(run: Run, level: Level, task: Task, index: int) -> Json:
+    """One repeat under its cap; UsageError where something else changed a limit meanwhile: it does not count."""
+    if run.state is None or run.power is None:
+        return _repeat(run, level.document, task, index, {})
+    told = enter(run.state, run.power, level.cap)
+    one = _repeat(run, level.document, task, index, told)
+    check(run.state, level.cap)
+    return one
+
+
+def _repeat(run: Run, document: Json, task: Task, index: int, told: Json) -> Json:
     """One repeat, in a process and a folder of its own; one that failed to end well is a failed repeat."""
-    path, out = scratch / "spec.json", scratch / "told.json"
-    spec = plan.spec_of(document, options, task, index)
-    spec |= {"inputs": str(scratch / "inputs"), "pins": inputs.outputs(task.pinned()), "meter": options.meter,
-             "estimated": options.allow_estimated}  # fmt: skip
+    path, out = run.scratch / "spec.json", run.scratch / "told.json"
+    spec = plan.spec_of(document, run.options, task, index)
+    spec |= {"inputs": str(run.scratch / "inputs"), "pins": inputs.outputs(task.pinned()), "power": told}
     place.write_json(path, spec)
     began_ns = time.monotonic_ns()
     try:
-        run_child("cpubench.tasks.agent", [str(path), str(out)], scratch, random.Random(f"{document['seed']} {index}"))
+        rng = random.Random(f"{document['seed']} {index}")
+        run_child("cpubench.tasks.agent", [str(path), str(out)], run.scratch, rng)
         found: Json = msgspec.json.decode(out.read_bytes())
         del found["outputs"]
         return {"index": index, **found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cpubench.errors import UsageError
@@ -34,10 +35,10 @@ class Metered:
 @contextmanager
 def metered(spec: Json) -> Iterator[Metered]:
     """The meter of a run for one repeat; without one nothing is read."""
-    made = Metered(None, {"mean_w": None, "power_reason": None})
-    if spec.get("meter"):
+    made, told = Metered(None, {"mean_w": None, "power_reason": None}), spec.get("power") or {}
+    if told.get("meter"):
         try:
-            made.sampler = Sampler(spec["meter"], allow_estimated=spec["estimated"])
+            made.sampler = Sampler(told["meter"], Path(told["root"]), told["allow_estimated"])
         except UsageError as error:
             made.found["power_reason"] = error.text
     try:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from made_reports import candidate, reference_of, tasks_of
+from made_watts import made_power
 
 from cpubench.errors import UsageError
 from cpubench.report.html import page as pages
+from cpubench.results.windows import Level
 from cpubench.vendor import report_document
 
 pytest.importorskip("jinja2", reason="the extra `report` is not installed")
@@ -29,7 +32,7 @@ def test_tasks_beside_a_run_and_given_ones_are_shown_the_newest_of_each(tmp_path
     document = report_document([a, b, c], reference=reference, tasks=[str(given), f"A={newer}"])
     assert [len(one["tasks"]) for one in document["candidates"]] == [2, 1, 0]
     named = {block.name: block for block in blocks(document) if hasattr(block, "name")}
-    assert [row[-1] for row in named["task-runs"].rows] == ["no, there is a newer one", "yes", "yes"]
+    assert [row[-1] for row in named["task-runs"].rows] == ["no", "yes", "yes"]
     seconds = {tuple(row[:2]): float(row[2]) for row in named["phases-T1"].rows}
     name = "  T1[verify-heavy,light]"
     assert seconds[f"A{name}", "test"] / seconds[f"B{name}", "test"] == pytest.approx(1.5, rel=0.01)
@@ -37,6 +40,22 @@ def test_tasks_beside_a_run_and_given_ones_are_shown_the_newest_of_each(tmp_path
     text = " ".join(sentence for block in blocks(document) for sentence in getattr(block, "sentences", ()))
     assert "No run of tasks of C." in text
     assert "Not the same on all" not in text
+
+
+def test_tasks_without_a_cap_are_shown_before_newer_ones_under_one(tmp_path: Path) -> None:
+    reference = reference_of(tmp_path)
+    a, b = (candidate(tmp_path / name, at) for at, name in enumerate("ab", 1))
+    tasks_of(a, "host1")
+    level = Level(name="100W", state="verified", text="holds", watts=100.0)
+    power = msgspec.to_builtins(made_power([level]))
+    later = {"created_utc": "2026-02-01T00:00:00Z", "seed": 2, "cap": "100W", "power": power}
+    given = [tasks_of(tmp_path / f"capped{at}", f"host{at}", 3.0, later) for at in (1, 2)]
+    document = report_document([a, b], reference=reference, tasks=[str(one) for one in given])
+    rows = next(one for one in blocks(document) if getattr(one, "name", "") == "task-runs").rows
+    assert [(row[0], row[4], row[-1]) for row in rows] == [
+        ("A", "100W (verified)", "no"), ("A", "none set", "yes"), ("B", "100W (verified)", "yes")]  # fmt: skip
+    text = " ".join(sentence for block in blocks(document) for sentence in getattr(block, "sentences", ()))
+    assert "Not the same on all, so times are of different work: power cap." in text
 
 
 def test_without_tasks_one_sentence_says_how_to_have_them(tmp_path: Path) -> None:

@@ -4,15 +4,18 @@ import copy
 import json
 import re
 
+import msgspec
 import pytest
 from made import made_run as made_kernels
 from made import made_variants, written
+from made_watts import made_power
 from tasks_run import SOLO, made_repeat, made_run, made_span
 
 import cpubench.results.records as r
 from cpubench.analysis.paths import RULES
 from cpubench.entry import main
 from cpubench.results.files import sealed
+from cpubench.results.windows import Level
 
 
 def variants():
@@ -28,9 +31,9 @@ def variants():
     return made
 
 
-def folders(tmp_path, name, factors=None, tasks=(1.0, 1.1, 0.9), **tasks_other):
+def folders(tmp_path, name, factors=None, times=(1.0, 1.1, 0.9), **tasks_other):
     kernels = written(tmp_path / f"{name}-kernels", made_kernels(8, variants=variants(), factors=factors))
-    document = sealed(made_run(factors=tasks) | tasks_other)
+    document = sealed(made_run(factors=times) | tasks_other)
     folder = tmp_path / f"{name}-tasks"
     folder.mkdir()
     (folder / "tasks.json").write_text(json.dumps(document))
@@ -55,8 +58,8 @@ def test_each_path_has_count_price_and_share(tmp_path, capsys):
 
 
 def test_a_second_side_is_foretold_and_measured(tmp_path, capsys):
-    ours = folders(tmp_path, "a", tasks=(1.0, 1.0))
-    theirs = folders(tmp_path, "b", factors={"mem_chase": 1.5}, tasks=(1.3, 1.3))
+    ours = folders(tmp_path, "a", times=(1.0, 1.0))
+    theirs = folders(tmp_path, "b", factors={"mem_chase": 1.5}, times=(1.3, 1.3))
     found = told(capsys, *ours, "--against", *theirs)["against"]
     (row,) = found["rows"]
     assert row["predicted"]["value"] == pytest.approx(1 + 0.7 * 0.5, abs=0.03)  # user code follows that kernel
@@ -99,7 +102,7 @@ def test_a_failed_task_is_not_explained(tmp_path, capsys):
     whole = made_run()
     row = copy.deepcopy(whole["tasks"][1])
     row["repeats"] = [made_repeat([made_span(0, 0, 10**6, 10)], failures=["search.1: ended with 1, not 0"])]
-    run, tasks = folders(tmp_path, "a", tasks=(1.0,))
+    run, tasks = folders(tmp_path, "a", times=(1.0,))
     (tmp_path / "a-tasks" / "tasks.json").write_text(json.dumps(sealed(whole | {"tasks": [whole["tasks"][0], row]})))
     (found,) = told(capsys, run, tasks)["tasks"]
     assert (found["paths"], found["reason"]) == (None, "no repeat that counts")
@@ -109,3 +112,24 @@ def test_a_folder_without_tasks_is_a_sentence(tmp_path, capsys):
     run, _ = folders(tmp_path, "a")
     assert main(["tasks", "explain", run]) == 2
     assert "tasks.json" in capsys.readouterr().err
+
+
+def test_bytes_that_nobody_counted_are_said_and_not_taken_for_none(tmp_path, capsys):
+    whole = made_run()
+    for one in whole["tasks"][1]["repeats"]:
+        one["spans"]["read_bytes"] = [None, 10]
+    kernels, tasks = folders(tmp_path, "a", times=(1.0, 1.0, 1.0), tasks=whole["tasks"])
+    document = told(capsys, kernels, tasks)
+    (row,) = document["tasks"]
+    assert (row["paths"]["copy"]["count"], row["bytes_uncounted"]) == (None, 1)
+    assert document["notes"] == [f"{SOLO.name}: nobody counted the bytes of 1 steps: their time is under files"]
+    assert main(["tasks", "explain", kernels, tasks]) == 0
+    line = next(one for one in capsys.readouterr().out.splitlines() if one.startswith("bytes moved by calls"))
+    assert line.split()[4] == "-"
+
+
+def test_tasks_under_a_cap_are_not_priced_by_kernels_without_one(tmp_path, capsys):
+    power = msgspec.to_builtins(made_power([Level(name="9W", state="verified", text="holds", watts=9.0)]))
+    kernels, tasks = folders(tmp_path, "a", cap="9W", power=power)
+    assert main(["tasks", "explain", kernels, tasks]) == 2
+    assert "the tasks were done under 9W" in capsys.readouterr().err

@@ -49,12 +49,12 @@ def test_a_meter_in_a_process_of_its_own_reads_from_begin_to_end():
     import time
 
     loop = "cmd:sh -c 'while :; do echo 40; sleep 0.05; done'"
-    with metered({"meter": loop, "estimated": True}) as meter:
+    with metered({"power": {"meter": loop, "allow_estimated": True, "root": "/", "limits": None}}) as meter:
         meter.begin()
         time.sleep(0.6)
         meter.end()
     assert meter.found["mean_w"] == pytest.approx(40) or meter.found["power_reason"]
-    with metered({"meter": None}) as meter:
+    with metered({"power": {}}) as meter:
         meter.begin()
         meter.end()
     assert meter.found == {"mean_w": None, "power_reason": None}

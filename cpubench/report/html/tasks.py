@@ -9,6 +9,7 @@ from cpubench.report.html.blocks import Block, Section, Table, Text
 from cpubench.report.html.figures.phases import NO_TASKS, WHOLE, phases
 from cpubench.report.html.words import MISSING
 from cpubench.report.terminal import spread
+from cpubench.results.states import BASE_CAP
 
 Json = Mapping[str, Any]
 NOTE = (
@@ -38,10 +39,11 @@ def _runs(every: Sequence[Json]) -> Table:
     for one in every:
         for at, made in enumerate(one["tasks"], 1):
             profile = made["profile"] + (", an estimate" if made["estimate"] else "")
+            cap = "none set" if made["cap"] is None else f"{made['cap']['level']} ({made['cap']['state']})"
             programs = "; ".join(f"{name} {version}" for name, version in made["programs"].items())
-            rows.append([one["label"], made["folder"], made["created_utc"], profile, made["stopped"], made["storage"],
-                         programs, "yes" if at == len(one["tasks"]) else "no, there is a newer one"])  # fmt: skip
-    heads = ["candidate", "run", "started", "profile", "ended", "files on", "programs", "shown"]
+            rows.append([one["label"], made["folder"], made["created_utc"], profile, cap, made["stopped"],
+                         made["storage"], programs, "yes" if at == len(one["tasks"]) else "no"])  # fmt: skip
+    heads = ["candidate", "run", "started", "profile", "power cap", "ended", "files on", "programs", "shown"]
     return Table("task-runs", "Runs of tasks", heads, rows)
 
 
@@ -50,7 +52,9 @@ def _unlike(every: Sequence[Json]) -> list[str]:
     newest = [one["tasks"][-1] for one in every]
     named = {"suite": "suite", "inputs": "inputs", "programs": "programs", "storage": "file system",
              "think": "scale of the waits"}  # fmt: skip
-    return [words for key, words in named.items() if any(made[key] != newest[0][key] for made in newest)]
+    caps = {made["cap"]["level"] if made["cap"] is not None else BASE_CAP for made in newest}
+    unlike = [words for key, words in named.items() if any(made[key] != newest[0][key] for made in newest)]
+    return [*unlike, "power cap"] if len(caps) > 1 else unlike
 
 
 def _rates(every: Sequence[Json]) -> Table:
