@@ -13,10 +13,10 @@ from cpubench.analysis.score import score
 from cpubench.bench.export import to_pytest_benchmark
 from cpubench.errors import Unfinished, UsageError
 from cpubench.measure.folder import write_json
-from cpubench.measure.sides import TURNS
 from cpubench.report.html.page import can_report
 from cpubench.report.output import as_text
 from cpubench.report.terminal import show_score
+from cpubench.results.gather import TURNS
 from cpubench.results.load import load_run
 from cpubench.results.parse import shown
 from cpubench.results.records import Run

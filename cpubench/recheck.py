@@ -14,6 +14,7 @@ from cpubench.analysis.reference import BASE_CAP
 from cpubench.analysis.widths import headline_half_width
 from cpubench.bench.beside import check_export
 from cpubench.errors import UsageError
+from cpubench.host.facts import unlike
 from cpubench.measure.levels import check_times
 from cpubench.measure.profiles import PROFILES, SAMPLE_NS
 from cpubench.recheck_host import check_allowed, check_divisor, not_ours
@@ -68,6 +69,8 @@ def check_host(_: Path, run: Run) -> list[str]:
     if "llc_bytes" in host and host["llc_bytes"] != plan.llc_bytes:
         text = f"is {shown(str(host['llc_bytes']), 20)}, in the plan {plan.llc_bytes}"
         raise UsageError("host", text, "host.llc_bytes")
+    if changed := unlike(plan.stood, host):
+        raise UsageError("host", f"is not that of the plan: {', '.join(changed)}", f"host.{changed[0]}")
     check_allowed(host, plan.cpus)
     check_divisor(host, plan.cpus, plan.divisor, "plan.divisor")
     return ["the facts of the host beyond the plan: its id also hashes a machine-id, which is not stored"]

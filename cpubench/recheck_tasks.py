@@ -9,14 +9,15 @@ from msgspec import UnsetType
 
 from cpubench import __version__
 from cpubench.errors import UsageError
+from cpubench.measure.levels import TIMES, check_power_times
 from cpubench.recheck_host import check_allowed, check_divisor, not_ours
 from cpubench.results.load_tasks import TICK_NS, load_tasks
 from cpubench.results.parse import located, shown
 from cpubench.results.signature import signature_of, signer
 from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 from cpubench.tasks import catalogue, inputs
+from cpubench.tasks.document import SUITE
 from cpubench.tasks.plan import PROFILES, Options, window_s
-from cpubench.tasks.run import SUITE
 from cpubench.tasks.steps import Place
 
 Json = dict[str, Any]
@@ -33,6 +34,8 @@ def validated_tasks(file: Path, signers: Path | None = None) -> Json:
     try:
         check_allowed(run.host, run.cpus)
         check_divisor(run.host, run.cpus, run.divisor, "divisor")
+        if not isinstance(run.powered, UnsetType) and run.profile in TIMES:
+            check_power_times(run.powered, run.profile, "power")
         if (run.cpubench, run.suite) == (__version__, SUITE):
             _check_suite(run)
         else:
@@ -96,8 +99,12 @@ def _check_limits(run: TaskRun, one: Repeat, where: str) -> None:
         raise UsageError("limits", "nobody looked at the limits around this repeat", where)
     if one.limits.changed:
         raise UsageError("cap_changed", one.limits.changed[0], where)
+    if 0 < one.limits.settle_ns < run.powered.settle_ns:
+        raise UsageError("limits", f"had {one.limits.settle_ns} ns to act", where)
     value = run.level.value if run.level is not None else None
     caps = [asked for key, asked in one.limits.asked.items() if asked not in (0, 1)]
+    if value is not None and not caps:
+        raise UsageError("limits", "are of no register that a cap is written to", where)
     if value is not None and any(abs(asked - value) >= max(one.limits.steps.values()) for asked in caps):
         raise UsageError("limits", f"are not the {value} of the level", where)
 

@@ -19,6 +19,7 @@ def tell(path: Path, trace: Path | None, form: str, json_: bool) -> int:
     files = level_files(path)
     if len(files) > 1 and trace is None:
         return _levels(path, files, json_)
+    path = files[0].parent if len(files) == 1 else path  # a run that ended before its second level began
     loaded = load_tasks(path)
     document = {"run": str(path), **tasks_document(loaded)}
     if trace is not None:

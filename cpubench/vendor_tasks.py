@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cpubench.analysis.task_levels import run_name
 from cpubench.analysis.tasks import tasks_document
 from cpubench.errors import UsageError
 from cpubench.results.load_tasks import load_tasks, tasks_file
 from cpubench.results.parse import located, shown
-from cpubench.results.states import BASE_CAP
+from cpubench.results.states import under_cap
 
 Json = dict[str, Any]
 
@@ -41,7 +42,7 @@ def add_tasks(candidates: Sequence[Json], hosts: Sequence[str], runs: Sequence[S
         found[0]["tasks"].append(made)
     for one in candidates:
         _check_once(one)
-        one["tasks"].sort(key=lambda made: (not _under_cap(made), made["created_utc"]))
+        one["tasks"].sort(key=lambda made: (not under_cap(made), made["created_utc"]))
 
 
 def _told(file: Path, host: str) -> Json:
@@ -53,10 +54,6 @@ def _told(file: Path, host: str) -> Json:
 
 def _stranger(host: object) -> str:
     return f"is of the host {shown(str(host), 16)}, which is not that of a candidate's runs"
-
-
-def _under_cap(made: Json) -> bool:
-    return made["cap"] is not None and made["cap"]["level"] != BASE_CAP
 
 
 def _check_once(one: Json) -> None:
@@ -74,7 +71,7 @@ def _loaded(file: Path) -> tuple[Json, str | None]:
     kept = ("suite", "cap", "profile", "estimate", "think", "stopped", "divisor", "missing", "inputs", "tasks",
             "density", "failed", "notes")  # fmt: skip
     made = {key: document[key] for key in kept}
-    made |= {"folder": shown(file.parent.resolve().name, 80), "created_utc": shown(run.created_utc, 40),
+    made |= {"folder": run_name(file.parent, document), "created_utc": shown(run.created_utc, 40),
              "sha256": run.sha256, "programs": programs,
              "storage": str(run.file_system.get("file_system") or "unknown")}  # fmt: skip
     return made, host if isinstance(host, str) and host != "unknown" else None

@@ -29,7 +29,8 @@ of 0.950 has a standard error of 0.001. Rows deviate by 5 % from pass to pass (a
 a composite has twelve rows, B does 1.05 of A's work. A cell is the share of 95 % intervals that hold the truth, and
 their mean half-width in per cent. *Ratio* is of two runs, unpaired; *paired* of two things in the same passes;
 *composite* is of one run, as in `score`; the *sign test* takes pairs as independent and is a cross-check. Wanted are
-0.93 or more in every noise but the last, which is beyond what intervals are made for.
+0.93 or more in every noise but the last, which is beyond what intervals are made for, and but for pairs whose
+difference is itself correlated: what is correlated on real hosts is common to a pair (below).
 
 """
 

@@ -12,9 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from cpubench.analysis.claims import COPIES, Claim, by_runs, composite_claim, missing, row_claim, told
-from cpubench.analysis.compare_watts import left_out, level_documents, watt_claims
+from cpubench.analysis.compare_levels import left_out, level_documents
+from cpubench.analysis.compare_watts import watt_claims
 from cpubench.analysis.differences import differences, pairing, side_facts, unalike
-from cpubench.analysis.members import Member
+from cpubench.analysis.estimates import LEAST_RHO, PAIRED_RHO, RHO
+from cpubench.analysis.members import NO_FREE, Member
 from cpubench.analysis.obstacles import Sides, as_sides, check_runs, row_obstacle
 from cpubench.analysis.reference import BASE_CAP, as_reference
 from cpubench.analysis.scenarios import Scenario
@@ -44,12 +46,13 @@ def compare(
     keys = _keys(sides)
     scored = [row_key(name, copies) for names in families.values() for name in names for copies in COPIES.values()]
     gone = {key: reason for key in [*keys, *scored] if (reason := missing(sides, key))}
-    refused = {key: why for key in keys if key not in gone and (why := row_obstacle(key, sides))}
+    obstacles = {key: why for key in keys if (why := row_obstacle(key, sides))}
+    refused = {key: why for key, why in obstacles.items() if key not in gone}
     claims = _composites(sides, families, scenario, gone, refused)
     for key in keys:
         reason = gone.get(key) or (refused[key][1] if key in refused else None)
         claims[key, ""] = Claim(None, reason) if reason else row_claim(sides, key)
-    claims |= watt_claims(sides, families, scenario, {key: text for key, (_, text) in refused.items()})
+    claims |= watt_claims(sides, families, scenario, obstacles)
     made = [claim.decisive for claim in claims.values() if claim.decisive is not None]
     if not made:
         _refuse([claim.reason or "" for (_, measure), claim in claims.items() if not measure])
@@ -59,7 +62,8 @@ def compare(
     results = {place: told(claim, next(found) if claim.decisive else None) for place, claim in claims.items()}
     document = _document(sides, reference, scenario, families, results, keys, len(made))
     document |= {"band_percent": band_percent, "floor_percent": floor, "floor_reason": unknown}
-    document["refused"] = [{"code": code, "text": f"{key}: {text}"} for key, (code, text) in refused.items()]
+    told_of = obstacles if document["levels"] else refused
+    document["refused"] = [{"code": code, "text": f"{key}: {text}"} for key, (code, text) in told_of.items()]
     document["refused"] += left_out(sides)
     if fail_band is not None:
         placed = [place for place, claim in claims.items() if claim.decisive is not None]
@@ -122,7 +126,8 @@ def _pages(parts: Mapping[str, Sequence[str]], odd: Collection[str]) -> str | No
 
 
 def _refuse(reasons: Sequence[str]) -> NoReturn:
-    """Two sides without one common figure are no comparison."""
+    """Two sides without one common figure are no comparison. Where both have caps, their rows say more."""
+    reasons = [reason for reason in reasons if NO_FREE not in reason] or reasons
     ((common, count),) = Counter(reasons).most_common(1) or [("no rows are planned", 0)]
     rest = f" (and {len(reasons) - count} rows for other reasons)" if len(reasons) > count else ""
     raise UsageError("nothing", f"nothing can be compared: {common}{rest}")
@@ -143,7 +148,8 @@ def _document(
         "weights_sha256": scenario.sha256,
         "direction": "rate of B / rate of A: above 1, B is faster",
         "scope": "runs" if by_runs(sides) else "this run only",
-        "pairing": pairing(sides),
+        "pairing": (pair := pairing(sides)),
+        "least_correlation": max(PAIRED_RHO if pair else RHO, LEAST_RHO),  # that words take passes to have
         "claims": claims,
         "margin_percent": 100 * MARGIN,
         "sides": {name: side_facts(side) for name, side in zip("ab", sides, strict=True)},

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from cpubench.analysis.claims import Claim, claim_of
 from cpubench.analysis.composite import MIN_PASSES, Array, family_logs, present, weighted_logs
@@ -14,18 +13,19 @@ from cpubench.analysis.reference import BASE_CAP
 from cpubench.analysis.scenarios import Scenario
 from cpubench.results.parse import shown
 
-Json = dict[str, Any]
 Place = tuple[str, str]
 Families = Mapping[str, Sequence[str]]
+Refused = Mapping[str, tuple[str, str]]
 Logs = Callable[[Member], Array]
 
 
 def watt_claims(
-    sides: Sides, families: Families, scenario: Scenario, refused: Mapping[str, str]
+    sides: Sides, families: Families, scenario: Scenario, refused: Refused
 ) -> dict[Place, Claim]:  # fmt: skip
     """The claims per watt without a cap, and all those of levels that every run has; by where and measure.
 
-    ``refused`` says by key which rows had other memory or files on one side.
+    ``refused`` says by key which rows had other memory or files on one side, with a code; other pages stay in families
+    and the whole, and are said there.
     """
     claims = _per_watt(sides, BASE_CAP, families, scenario, refused)
     for level in common_levels(sides):
@@ -49,23 +49,7 @@ def common_levels(sides: Sides) -> list[str]:
     first = runs[0].curves
     assert first is not None
     every = [level for level in first.levels if level != BASE_CAP]
-    return [level for level in every if len(scopes) == 1 and all(_curve(one, level) is not None for one in runs)]
-
-
-def left_out(sides: Sides) -> list[Json]:
-    """Levels that are not compared, and why."""
-    runs, compared = [one for side in sides for one in side], common_levels(sides)
-    caps = [cap for cap in dict.fromkeys(cap for one in runs for cap in one.plan.caps) if cap != BASE_CAP]
-    scopes = sorted({one.curves.cap_scope for one in runs if one.curves is not None})
-    found = []
-    for cap in (cap for cap in caps if cap not in compared):
-        absent = "not every run has windows at it"
-        why = f"the caps limit {' and '.join(scopes)}" if len(scopes) > 1 else absent
-        found.append({"code": "cap", "text": f"{shown(cap, 80)}: {why}"})
-    obstacle = meter_obstacle(sides)
-    if obstacle is not None and obstacle[0] != "no_meter":
-        found.append({"code": obstacle[0], "text": f"per watt: {obstacle[1]}"})
-    return found
+    return [level for level in every if len(scopes) == 1 and all(curve_at(one, level) is not None for one in runs)]
 
 
 def meter_obstacle(sides: Sides) -> tuple[str, str] | None:
@@ -88,20 +72,24 @@ def meter_obstacle(sides: Sides) -> tuple[str, str] | None:
     return None
 
 
-def _curve(one: Member, level: str) -> Curve | None:
+def curve_at(one: Member, level: str) -> Curve | None:
     curve = one.curves.levels.get(level) if one.curves is not None else None
     return curve if curve is not None and curve.per_core else None
 
 
 def _per_core(
-    sides: Sides, level: str, families: Families, scenario: Scenario, refused: Mapping[str, str]
+    sides: Sides, level: str, families: Families, scenario: Scenario, refused: Refused
 ) -> dict[Place, Claim]:  # fmt: skip
     """Rates of rows, families and the whole under a cap."""
-    remark = _remark(sides, level)
-    rows = list(dict.fromkeys(key for side in sides for one in side if (c := _curve(one, level)) for key in c.per_core))
+    remark = remark_of(sides, level)
+    rows = list(
+        dict.fromkeys(key for side in sides for one in side if (c := curve_at(one, level)) for key in c.per_core)
+    )
     gone = {key: why for names in families.values() for key in map(key_of, names)
             if (why := _absent(sides, level, key))}  # fmt: skip
-    gone |= {key: why for key in rows if (why := _absent(sides, level, key))} | dict(refused)
+    gone |= {key: why for key in rows if (why := _absent(sides, level, key))}
+    gone = {key: text for key, (_, text) in refused.items()} | gone
+    pages = {key for key in _pages(refused) if gone[key] == refused[key][1]}
     claims: dict[Place, Claim] = {}
     for key in rows:
         claims[key, ""] = (
@@ -110,7 +98,7 @@ def _per_core(
 
     def logs(parts: Families, weights: Mapping[str, float] | None) -> Logs:
         def of(one: Member) -> Array:
-            curve = _curve(one, level)
+            curve = curve_at(one, level)
             assert curve is not None
             own = {f: family_logs({n: curve.per_core[key_of(n)] for n in names}) for f, names in parts.items()}
             return weighted_logs(own, weights or dict.fromkeys(own, 1.0))
@@ -118,20 +106,22 @@ def _per_core(
         return of
 
     for where, parts, weights in _wholes(families, scenario):
-        short = [f"{key_of(n)} ({gone[key_of(n)]})" for names in parts.values() for n in names if key_of(n) in gone]
-        claims[where, "per_core"] = _claim(sides, short, bool(parts), logs(parts, weights), remark)
+        keys = [key_of(n) for names in parts.values() for n in names]
+        short = [f"{key} ({gone[key]})" for key in keys if key in gone and key not in pages]
+        said = _said(remark, pages.intersection(keys))
+        claims[where, "per_core"] = _claim(sides, short, bool(parts), logs(parts, weights), said)
     return claims
 
 
 def _per_watt(
-    sides: Sides, level: str, families: Families, scenario: Scenario, refused: Mapping[str, str]
+    sides: Sides, level: str, families: Families, scenario: Scenario, refused: Refused
 ) -> dict[Place, Claim]:  # fmt: skip
     """Rates of the whole host by watts, of families and the whole."""
-    remark, obstacle = _remark(sides, level), meter_obstacle(sides)
+    remark, obstacle = remark_of(sides, level), meter_obstacle(sides)
 
     def logs(parts: Families, weights: Mapping[str, float] | None) -> Logs:
         def of(one: Member) -> Array:
-            curve = _curve(one, level)
+            curve = curve_at(one, level)
             assert curve is not None
             own = {f: family_logs({n: curve.whole[key_of(n)] for n in _metered(curve, names)}) - curve.watts[f]
                    for f, names in parts.items()}  # fmt: skip
@@ -144,12 +134,21 @@ def _per_watt(
         if obstacle is not None:
             claims[where, "per_watt"] = Claim(None, obstacle[1])
             continue
-        short = [
-            f"{key_of(n)} ({refused[key_of(n)]})" for names in parts.values() for n in names if key_of(n) in refused
-        ]
+        keys, pages = [key_of(n) for names in parts.values() for n in names], _pages(refused)
+        short = [f"{key} ({refused[key][1]})" for key in keys if key in refused and key not in pages]
         short += [why for family, names in parts.items() if (why := _unwatched(sides, level, family, names))]
-        claims[where, "per_watt"] = _claim(sides, short, bool(parts), logs(parts, weights), remark)
+        said = _said(remark, pages.intersection(keys))
+        claims[where, "per_watt"] = _claim(sides, short, bool(parts), logs(parts, weights), said)
     return claims
+
+
+def _pages(refused: Refused) -> set[str]:
+    """The rows that had other pages: how the host is configured, and no other work."""
+    return {key for key, (code, _) in refused.items() if code == "page_size"}
+
+
+def _said(remark: str | None, pages: Collection[str]) -> str | None:
+    return "; ".join(filter(None, (remark, "different page sizes" if pages else None))) or None
 
 
 def _wholes(families: Families, scenario: Scenario) -> list[tuple[str, Families, Mapping[str, float] | None]]:
@@ -174,7 +173,7 @@ def _logs(sides: Sides, of: Logs) -> list[list[Array]]:
 
 def _of_row(level: str, key: str) -> Logs:
     def of(one: Member) -> Array:
-        curve = _curve(one, level)
+        curve = curve_at(one, level)
         assert curve is not None
         return curve.per_core[key]
 
@@ -189,7 +188,7 @@ def _absent(sides: Sides, level: str, key: str) -> str | None:
     """Which side lacks a row in its windows."""
     for name, side in zip("AB", sides, strict=True):
         for one in side:
-            curve = _curve(one, level)
+            curve = curve_at(one, level)
             logs = curve.per_core.get(key) if curve is not None else None
             if logs is None:
                 return f"{name}: not in its windows"
@@ -204,7 +203,7 @@ def _unwatched(sides: Sides, level: str, family: str, names: Sequence[str]) -> s
     sets = []
     for name, side in zip("AB", sides, strict=True):
         for one in side:
-            curve = _curve(one, level)
+            curve = curve_at(one, level)
             if curve is None:
                 return f"{name}: no windows at {level}"
             lacking = [key for key in map(key_of, names) if key not in curve.per_core]
@@ -218,31 +217,12 @@ def _unwatched(sides: Sides, level: str, family: str, names: Sequence[str]) -> s
     return f"{family}: other rows are metered in A than in B" if len(set(sets)) > 1 else None
 
 
-def _remark(sides: Sides, level: str) -> str | None:
+def remark_of(sides: Sides, level: str) -> str | None:
     """What must be said of a level whose cap was not shown to hold in every run."""
     if level == BASE_CAP:
         return None
-    states = [[curve.state for one in side if (curve := _curve(one, level))] for side in sides]
+    states = [[curve.state for one in side if (curve := curve_at(one, level))] for side in sides]
     if all(state.startswith("verified") for side in states for state in side):
         return None
     a, b = (" or ".join(dict.fromkeys(shown(state, 30) for state in side)) for side in states)
     return f"cap {a} in A, {b} in B"
-
-
-def level_documents(
-    sides: Sides, families: Families, results: Mapping[Place, Json]
-) -> list[Json]:  # fmt: skip
-    """A document for each compared level: headline and families, per core and per watt; its rows by their keys."""
-    return [
-        {"level": level, "source": "windows",
-         "headline": {m: results[at(level, "headline"), m] for m in ("per_core", "per_watt")},
-         "families": {f: {m: results[at(level, f), m] for m in ("per_core", "per_watt")} for f in families},
-         "rows": _level_rows(sides, level, results)}
-        for level in common_levels(sides)
-    ]  # fmt: skip
-
-
-def _level_rows(sides: Sides, level: str, results: Mapping[Place, Json]) -> list[tuple[str, Json]]:
-    """Key and result of each row under a cap."""
-    keys = [key for side in sides for one in side if (c := _curve(one, level)) for key in c.per_core]
-    return [(key, results[at(level, key), ""]) for key in dict.fromkeys(keys)]

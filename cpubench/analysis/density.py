@@ -35,7 +35,7 @@ def stretches(run: TaskRun, row: TaskRow) -> list[float]:
     alone = solo_s(run, row)
     return [
         one.spans.wall_ns[at] / 1e9 / alone[label]
-        for one in row.repeats
+        for one in filter(good, row.repeats)
         for at in _steps(one)
         if alone.get(label := row.steps[one.spans.step[at]].label)
     ]
@@ -81,7 +81,7 @@ def _level(run: TaskRun, row: TaskRow) -> Json:
         reason = f"{found['n']} steps; {LEAST['p95']} are needed for a 95th percentile"
     else:
         within = found["p95"] <= TWICE
-    shares = pressure(row.repeats)
+    shares = pressure([one for one in row.repeats if good(one)])
     return {"agents": row.agents, "within": within, "reason": reason, "stretch_p95": found["p95"], "pressure": shares}
 
 

@@ -54,7 +54,10 @@ def side_facts(side: Sequence[Member]) -> Json:
         "cpu_model": _text(first.host.get("cpu_model")),
         "host_id": first.plan.host_id,
         "divisor": {"kind": first.plan.divisor.kind, "n": first.plan.divisor.n},
-        "runs": [{"file": one.where, "created_utc": one.plan.created_utc, "passes": one.passes} for one in side],
+        "runs": [
+            {"file": one.where, "created_utc": one.plan.created_utc, "passes": one.passes or _capped_passes(one)}
+            for one in side
+        ],
         "span_hours": _span_hours(side),
         "correlation": max(filter(None, (_correlation(list(one.logs.values())) for one in side)), default=None),
         "noise": _noise(side),
@@ -62,10 +65,16 @@ def side_facts(side: Sequence[Member]) -> Json:
     }
 
 
+def _capped_passes(one: Member) -> int:
+    """How many passes a run has that has none without a cap."""
+    levels = one.curves.levels.values() if one.curves is not None else ()
+    return max((len(logs) for level in levels for logs in level.per_core.values()), default=0)
+
+
 def _noise(side: Sequence[Member]) -> Json:
     """The shares of blocks and samples that have each flag; of blocks None where nobody looked at some of them."""
     blocks, samples = ([one.noise[what] for one in side] for what in ("blocks", "samples"))
-    looked = all(one["looked"] == one["count"] for one in blocks)
+    looked = all(one["looked"] == one["count"] > 0 for one in blocks)
     flagged, count = (sum(one[what] for one in blocks) for what in ("flagged", "count"))
     return {
         "looked": looked,

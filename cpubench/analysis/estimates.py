@@ -22,7 +22,7 @@ RHO = 0.4  # lag-1 correlation of passes, assumed: of three runs rows had 0.24, 
 PAIRED_RHO = 0.15  # of paired differences: 0.08 between rows and 0.16 between families of a pass, in the same runs
 LEAST_RHO = 0.3  # that words count with
 PRIOR = 24  # passes that the assumed correlation weighs as much as; see `correlation`
-MAX_RHO = 0.9  # three times RHO; from there on a run is one long drift, and the factor would be above 4
+MAX_RHO = 0.9  # from there on a run is one long drift, and the factor would be above 4
 SIGN_PASSES = 6  # the two farthest of five passes hold the median in 0.9375 of cases only
 
 
@@ -65,8 +65,8 @@ def correlation(logs: Array, rho: float = RHO) -> Array:
     """Lag-1 correlation of passes: what they show, weighed with 24 passes that show ``rho``.
 
     Eight passes tell next to nothing about it (their own estimate has a standard error of 0.35), sixty do. With this
-    weight, 8 to 60 passes with a true 0.3 are covered 0.934 to 0.941, independent ones 0.976 to 0.965, and 40 with
-    0.5 are covered 0.907 (0.872 with 0.3 taken for granted). What few passes show of it is too low by (1 + 4 r) / n.
+    weight and RHO, composites of 8 to 40 passes with a true 0.3 are covered 0.949 to 0.951, independent ones 0.984 to
+    0.974, and 40 with 0.5 are covered 0.924 (docs/coverage.md). What few passes show of it is too low by (1 + 4 r) / n.
     """
     count = np.shape(logs)[-1]
     centred = logs - np.mean(logs, axis=-1, keepdims=True)

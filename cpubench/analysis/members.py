@@ -9,17 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from cpubench.analysis.cells import BASE_CAP, blocks_at, measured
+from cpubench.analysis.cells import BASE_CAP, blocks_at, measured, whole_passes
 from cpubench.analysis.composite import MIN_PASSES, Array, log, present
 from cpubench.analysis.control import floor_facts, without_control
 from cpubench.analysis.curves import Curves, curves_of
+from cpubench.analysis.noise import noise_of_blocks
 from cpubench.analysis.notes import REMARKS
 from cpubench.analysis.rates import Rates, block_rates, divisors
 from cpubench.analysis.rows import skip_reason
 from cpubench.analysis.scenarios import Scenario
 from cpubench.analysis.score import score
 from cpubench.results.parse import shown
-from cpubench.results.records import Block, Plan, Run
+from cpubench.results.records import Block, Cell, Plan, Run
+from cpubench.results.windows import WindowCell
+
+NO_FREE = "the run has no passes without a cap"
 
 Json = dict[str, Any]
 
@@ -35,9 +39,9 @@ class Member:
     indexes: list[int]  # of the passes that have every level
     logs: dict[str, Array]  # by row key, over these passes; NaN where one has no such cell
     errors: dict[str, str]  # the first reason that a sample of a row failed with, by row key
-    obtained: dict[str, Json]  # by row key: `huge_ppm` as mean over passes, others as the set of their values
+    obtained: dict[str, Json]  # by row key, of all levels: `huge_ppm` as mean, others as the set of their values
     faults: list[str]  # why it may not be published, beside missing rows
-    noise: Json  # ``noise`` of its score: flags of blocks and samples, counted
+    noise: Json  # flags of the blocks of all levels and of the samples without a cap, counted
     floor_percent: float | None  # what a difference of nothing came out as
     floor_reason: str | None
     curves: Curves | None = None  # of windows: watts, and rates under caps
@@ -58,8 +62,18 @@ def member(
     # Missing rows are told where they are missed.
     faults = [note["text"] for note in document["notes"] if note["code"] not in {*REMARKS, "missing", "no_headline"}]
     indexes = [block.index for block in blocks]
-    return Member(where, run.sha256, plan, run.host, indexes, _logs(plan, rates), rates.errors, _obtained(plan, blocks),
-                  faults, document["noise"], *floor_facts(blocks), curves_of(run))  # fmt: skip
+    every = [block for one in whole_passes(run) for block in one.blocks]
+    return Member(where, run.sha256, plan, run.host, indexes, _logs(plan, rates), rates.errors, _obtained(plan, every),
+                  faults, _noise(run, document["noise"]), *floor_facts(blocks), curves_of(run))  # fmt: skip
+
+
+def _noise(run: Run, free: Json) -> Json:
+    """The noise without a cap with the blocks of the other levels added up."""
+    every = [free["blocks"], *(noise_of_blocks(run, cap)["blocks"] for cap in run.plan.caps if cap != BASE_CAP)]
+    counts = {name: sum(blocks[name] for blocks in every) for name in ("count", "looked", "flagged", "set_aside")}
+    codes = dict.fromkeys(code for blocks in every for code in blocks["flags"])
+    flags = {code: sum(blocks["flags"].get(code, 0) for blocks in every) for code in codes}
+    return {"blocks": counts | {"flags": flags}, "samples": free["samples"]}
 
 
 def absence(one: Member, key: str) -> str | None:
@@ -68,7 +82,7 @@ def absence(one: Member, key: str) -> str | None:
     if logs is None:
         return skip_reason(one.plan.skipped, key) or "not in the plan"
     if not one.passes:
-        return "the run has no passes without a cap" if BASE_CAP not in one.plan.caps else "the run has no passes"
+        return NO_FREE if BASE_CAP not in one.plan.caps else "the run has no passes"
     there = present(logs)
     if there >= MIN_PASSES:
         return None
@@ -85,7 +99,7 @@ def _logs(plan: Plan, rates: Rates) -> dict[str, Array]:
         if variant.copies == "1":
             made[variant.key] = -log(rates.ns_per_op[variant.key])
         else:
-            made[variant.key] = log(rates.ops_per_s[variant.key]) - np.log(cores.get(variant.key, variant.divisor))
+            made[variant.key] = log(rates.ops_per_s[variant.key]) - np.log(cores[variant.key])
     return made
 
 
@@ -93,7 +107,8 @@ def _obtained(plan: Plan, blocks: Sequence[Block]) -> dict[str, Json]:
     found: dict[str, dict[str, list[Any]]] = {}
     rows = {variant.key for variant in plan.variants}
     for block in blocks:
-        for cell in block.cells:
+        cells: list[Cell | WindowCell] = [*block.cells, *(cell for window in block.windows for cell in window.cells)]
+        for cell in cells:
             if cell.key in rows and measured(cell):
                 row = found.setdefault(cell.key, {})
                 for name in ("huge_ppm", "file_system", "tmpfs", "mount_options"):

@@ -9,6 +9,7 @@ from cpubench.analysis.models import cost, freed, rack, stall
 from cpubench.analysis.quantity import Json
 from cpubench.errors import UsageError
 from cpubench.results.inputs import Given, Inputs, Table
+from cpubench.results.states import under_cap
 
 NEEDS: dict[str, dict[str, Sequence[str]]] = {
     "stall": {"agent": ("model_s", "tools_s", "core_s"), "gpu": ("count", "sequences")},
@@ -35,7 +36,9 @@ def model(name: str, inputs: Inputs, runs: Sequence[tuple[str, Json]]) -> Json:
 
     UsageError names what is missing.
     """
-    notes: list[str] = []
+    notes = [f"{label} was done under {document['cap']['level']}: {document['cap']['state']}"
+             for label, document in runs if under_cap(document)]  # fmt: skip
+    notes += [f"{label} is an estimate: too few repeats for verdicts" for label, one in runs if one["estimate"]]
     tables = {key: dict(inputs.tables.get(key, {})) for key in USED[name]}
     nodes = inputs.nodes
     if name == "rack":
@@ -95,6 +98,7 @@ def _measured(agent: Table, task: str | None, runs: Sequence[tuple[str, Json]]) 
     for key, name in MEASURED.items():
         if key in agent:
             continue
+        _check_whole(label, row, f"give agent.{key}")
         found = row[name]
         if found["value"] is None:
             raise UsageError(
@@ -103,11 +107,11 @@ def _measured(agent: Table, task: str | None, runs: Sequence[tuple[str, Json]]) 
         source = f"{label}, {row['task']}" + (f", {times.value:g} times" if times.value != 1 else "")
         ends = (found["low"], found["high"])
         low, high = (None if end is None else end * times.value for end in ends)
-        kind = "exact" if None in ends else "interval"
+        kind = "unknown" if None in ends else "interval"
         agent[key] = Given(found["value"] * times.value, low, high, kind, source)
     if at_once is not None and "stretch" not in agent:
         agent["stretch"] = _stretch(label, document, at_once.value)
-    notes = [f"{label} is an estimate: too few repeats for verdicts"] if document["estimate"] else []
+    notes = []
     if times.low is not None:
         notes.append("agent.times is a range: its middle was taken")
     return notes
@@ -115,7 +119,7 @@ def _measured(agent: Table, task: str | None, runs: Sequence[tuple[str, Json]]) 
 
 def _row(document: Json, task: str) -> Json:
     rows = [row for row in document["tasks"] if task in (row["task"], row["task"].partition("[")[0])]
-    whole: list[Json] = [row for row in rows if row["wall_s"]["value"] is not None]
+    whole: list[Json] = [row for row in rows if not row["skipped"]]
     if not rows:
         names = ", ".join(row["task"] for row in document["tasks"])
         raise UsageError("task", f"{task!r} is not in the run, which has {names}", "agent.task")
@@ -129,7 +133,15 @@ def _stretch(label: str, document: Json, agents: float) -> Given:
     if row is None or row["stretch"]["p50"] is None:
         why = f"has no T4 of {agents:g} agents, but of {sorted(levels)}" if row is None else "has too few steps"
         raise UsageError("run", f"{label} {why}: give agent.stretch", "agent.at_once")
-    return Given(row["stretch"]["p50"], source=f"{label}, {row['task']}, median step")
+    _check_whole(label, row, "give agent.stretch")
+    return Given(row["stretch"]["p50"], kind="unknown", source=f"{label}, {row['task']}, median step")
+
+
+def _check_whole(label: str, row: Json, instead: str) -> None:
+    """UsageError where some repeat of a row failed: those that a timeout spared would be the fast ones."""
+    if row["failures"]:
+        text = f"{label}: {row['task']} failed in {row['failures']} of {row['repeats']} repeats: {instead}"
+        raise UsageError("run", text)
 
 
 def _measured_nodes(nodes: Sequence[tuple[str, Table]], runs: Sequence[tuple[str, Json]]) -> list[tuple[str, Table]]:
@@ -161,7 +173,8 @@ def _per_hour(label: str, document: Json) -> Given:
     if row is None or found is None or found["value"] is None:
         why = found["reason"] if found else document["density"]["reason"]
         raise UsageError("run", f"{label} tells no tasks per hour of many agents ({why}): give tasks_per_hour")
-    kind = "exact" if found["low"] is None else "interval"
+    _check_whole(label, row, "give tasks_per_hour")
+    kind = "unknown" if found["low"] is None else "interval"
     return Given(found["value"], found["low"], found["high"], kind, f"{label}, {row['task']}")
 
 
@@ -170,5 +183,6 @@ def _listed(given: Sequence[tuple[str, Given]]) -> Json:
     for name, one in given:
         kind = {"inputs": "user", "assumed": "assumed"}.get(one.source, "measured")
         made[kind].append({"name": name, "value": one.value, "low": one.low, "high": one.high,
-                           "unit": UNITS.get(name.rpartition(".")[2]), "source": one.source})  # fmt: skip
+                           "unit": UNITS.get(name.rpartition(".")[2]), "source": one.source,
+                           "kind": one.kind})  # fmt: skip
     return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cpubench.analysis.cells import BASE_CAP
@@ -15,7 +15,7 @@ from cpubench.analysis.reference import Reference
 from cpubench.analysis.watt_notes import REMARKS as WATT_REMARKS
 from cpubench.analysis.watt_notes import watt_notes
 from cpubench.results.parse import shown
-from cpubench.results.records import Run
+from cpubench.results.records import Divisor, Run
 
 REMARKS = frozenset({
     "divisor_kind", "virtual_unknown", "estimate", "interrupted", "failed_samples", "run", "near_floor", "plateaus",
@@ -61,10 +61,7 @@ def _faults(
     faults = [note("missing", f"a scored row is missing: {reason}", key) for key, reason in gone.items()]
     if BASE_CAP not in plan.caps:
         faults.append(note("only_capped", "the run has no passes without a cap; only those are scored", "plan.caps"))
-    if plan.divisor.kind == "granted_cpu":
-        text = f"a quota grants {plan.divisor.n:g} CPUs; what the machine does with them is not what it does without"
-        faults.append(note("granted_cpu", text, "plan.divisor"))
-    faults += _of_host(run)
+    faults += of_host(run.host, plan.cpus, plan.divisor)
     if run.stopped.by == "failed":
         text = f"the run was given up after {rates.passes} passes: what failed then may have slowed them too"
         faults.append(note("given_up", text, "stopped"))
@@ -85,23 +82,26 @@ def _faults(
     return faults
 
 
-def _of_host(run: Run) -> list[Note]:
-    """What the CPUs of the run say against its per-core numbers."""
-    listed = run.host.get("cores")
+def of_host(host: Mapping[str, Any], used_cpus: Sequence[int], divisor: Divisor) -> list[Note]:
+    """What a quota and the CPUs that were used say against per-core numbers."""
+    listed = host.get("cores")
     cores = [core for core in listed if isinstance(core, list)] if isinstance(listed, list) else []
-    used, there = len(run.plan.cpus), sum(map(len, cores))
+    used, there = len(used_cpus), sum(map(len, cores))
     faults = []
+    if divisor.kind == "granted_cpu":
+        text = f"a quota grants {divisor.n:g} CPUs; what the machine does with them is not what it does without"
+        faults.append(note("granted_cpu", text, "plan.divisor"))
     if used < there:
         text = f"{used} of {there} CPUs were measured: they had the caches and the power of all to themselves"
         faults.append(note("subset", text, "plan.cpus"))
-    others = run.host.get("cpus_not_allowed")
+    others = host.get("cpus_not_allowed")
     if isinstance(others, str) and others:
         text = f"CPUs {shown(others, 60)} are online and not allowed here: who has them shares caches and power"
         faults.append(note("confined", text, "host.cpus_not_allowed"))
-    if run.plan.divisor.kind == "vcpu" and any(len(core) > 1 for core in cores):
+    if divisor.kind == "vcpu" and any(len(core) > 1 for core in cores):
         text = "this virtual machine shows hardware threads: its cores are not the vcpus of one that hides them"
         faults.append(note("vcpu_threads", text, "plan.divisor"))
-    kinds = _core_classes(run)
+    kinds = _core_classes(host, used_cpus)
     if len(kinds) > 1:
         text = (
             f"cores of different kinds were measured together ({', '.join(kinds[:4])}); --cpus of one kind parts them"
@@ -110,11 +110,11 @@ def _of_host(run: Run) -> list[Note]:
     return faults
 
 
-def _core_classes(run: Run) -> list[str]:
+def _core_classes(host: Mapping[str, Any], used_cpus: Sequence[int]) -> list[str]:
     """The kinds of cores, by the host's own words, that the CPUs of the run are of."""
-    listed = run.host.get("core_classes")
+    listed = host.get("core_classes")
     classes = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    used = set(run.plan.cpus)
+    used = set(used_cpus)
     return [
         shown(str(one.get("name")), 40)
         for one in classes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cpubench.analysis.composite import present
 from cpubench.analysis.members import Member
 from cpubench.analysis.pairing import is_pair
 from cpubench.errors import UsageError
@@ -68,7 +69,7 @@ def check_runs(sides: Sides) -> None:
     for one in runs:
         # Equal to the last digit in every pass: a copy under another name would pass for a repetition. Sides of a
         # pair say which is which, and have the same clock and batches.
-        figures = tuple((key, logs.tobytes()) for key, logs in sorted(one.logs.items()) if len(logs) > 1)
+        figures = tuple((key, logs.tobytes()) for key, logs in sorted(one.logs.items()) if present(logs) > 1)
         marks = {one.sha256, one.plan.id, one.sha256 if is_pair(runs) else figures or one.sha256}
         known = next((seen[mark] for mark in marks if mark in seen), None)
         if known is not None:

@@ -48,12 +48,12 @@ def block_rates(plan: Plan, blocks: Sequence[Block]) -> Rates:
 
 
 def divisors(plan: Plan) -> dict[str, float]:
-    """Cores (or vcpus) that the copies of each ``cores`` variant occupy; under a quota, the CPUs granted to them.
+    """Cores (or vcpus) that the copies of each variant of many occupy; under a quota, the CPUs granted to them.
 
     A quota binds a variant only where its copies occupy more cores than are granted.
     """
     granted = plan.divisor.n if plan.divisor.kind == "granted_cpu" else math.inf
-    return {v.key: min(float(v.divisor), granted) for v in plan.variants if v.copies == "cores"}
+    return {v.key: min(float(v.divisor), granted) for v in plan.variants if v.copies != "1"}
 
 
 def scored_names(plan: Plan) -> dict[str, Variant]:

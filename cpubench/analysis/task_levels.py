@@ -15,7 +15,7 @@ from cpubench.analysis.task_rates import per_hour, unsteady
 from cpubench.analysis.task_spans import good
 from cpubench.errors import UsageError
 from cpubench.power.verdict import MEAN_SHARE, MEAN_W
-from cpubench.results.parse import located
+from cpubench.results.parse import located, shown
 from cpubench.results.states import BASE_CAP
 from cpubench.results.task_records import TaskRow, TaskRun
 
@@ -31,11 +31,23 @@ def cap_of(run: TaskRun) -> Json | None:
     if level.watts is not None and limited(run.powered, level) == run.powered.scope:
         most_w = MEAN_SHARE * level.watts + MEAN_W
         over = sum(one.mean_w is not None and one.mean_w > most_w for row in run.tasks for one in row.repeats)
+    text = (
+        f"in {over} repeats the host drew more than {level.watts:.1f} W; before them: {level.text}"
+        if over
+        else level.text
+    )
     return {
         "level": level.name, "levels": [one.name for one in run.powered.levels], "watts": level.watts,
-        "state": "over_cap" if over else level.state, "text": level.text, "repeats_over": over,
+        "state": "over_cap" if over else level.state, "text": text, "repeats_over": over,
         "shortened": run.powered.shortened,
     }  # fmt: skip
+
+
+def run_name(folder: Path, document: Json) -> str:
+    """What a run of tasks is called: its folder, and of one level of several also the run's."""
+    whole = folder.resolve()
+    several = document["cap"] is not None and len(document["cap"]["levels"]) > 1
+    return shown(f"{whole.parent.name}/{whole.name}" if several else whole.name, 80)
 
 
 def one_run(path: Path, runs: Sequence[TaskRun]) -> dict[str, TaskRun]:
@@ -64,6 +76,8 @@ def _ratio(run: TaskRun, row: TaskRow, base: TaskRun) -> Json:
     logs = []
     for which in (row, other):
         done = [one for one in which.repeats if good(one)]
+        if len(done) < len(which.repeats):  # those that a timeout spared would be the fast ones
+            return null(f"{len(which.repeats) - len(done)} of {len(which.repeats)} repeats failed")
         if shaky := unsteady(which, done):
             return null(shaky)
         logs.append({one.index: np.log(rate) for one in done if (rate := per_hour(which, one))})

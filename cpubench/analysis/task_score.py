@@ -9,6 +9,7 @@ covered, and is named.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,11 +17,14 @@ from typing import Any
 import numpy as np
 
 from cpubench.analysis.estimates import Array, Estimate, bounded_exp, of_passes, span, unpaired
+from cpubench.analysis.flags import environment_verdicts
+from cpubench.analysis.noise import MAX_FLAGGED
+from cpubench.analysis.notes import of_host
 from cpubench.analysis.quantity import null, quantity
 from cpubench.analysis.scenarios import WHOLE, Scenario
 from cpubench.analysis.task_levels import cap_of
 from cpubench.analysis.task_reference import TaskReference
-from cpubench.analysis.task_times import Times, programs_of, task_times
+from cpubench.analysis.task_times import Times, programs_of, task_times, work_of
 from cpubench.results.parse import shown
 from cpubench.results.states import HELD
 from cpubench.results.task_records import TaskRun
@@ -61,6 +65,7 @@ def task_score(run: TaskRun, reference: TaskReference, scenario: Scenario) -> Js
     sure = whole["low"] is not None and whole["high"] is not None
     cap = cap_of(run)
     held = cap is None or (cap["state"] in HELD and not cap["shortened"])
+    faults = _faults(run)
     return {
         "suite": run.suite, "reference": reference.name, "hostname": run.host.get("hostname"),
         "divisor_kind": run.divisor.kind, "scenario": scenario.name, "weights_sha256": scenario.sha256,
@@ -68,8 +73,8 @@ def task_score(run: TaskRun, reference: TaskReference, scenario: Scenario) -> Js
         "covers": sum(one["weight"] or 0.0 for one in made if one["score"]["value"] is not None) / WHOLE,
         "score": whole, "equal_weights": _whole(dict.fromkeys(tasks, 1.0), tasks, reasons),
         "tasks": made, "rows": rows, "profile": run.profile, "estimate": estimate,
-        "cap": None if cap is None else cap["level"], "publishable": not estimate and sure and held,
-        "notes": _notes(run, reference),
+        "cap": run.cap if run.capped else None, "work": work_of(run),
+        "publishable": not estimate and sure and held and not faults, "notes": [*faults, *_notes(run, reference)],
     }  # fmt: skip
 
 
@@ -147,6 +152,20 @@ def _part(tasks: Mapping[str, Logs], shares: Mapping[str, float]) -> Array:
 def _sum(a: Estimate, b: Estimate) -> Estimate:
     """Two independent parts together: their difference with one sign turned has the same error."""
     return unpaired(replace(a, log=-a.log), b)
+
+
+def _faults(run: TaskRun) -> list[str]:
+    """What forbids to publish the score of tasks as it does that of kernels: the host's CPUs, and disturbances."""
+    made = [fault["text"] for fault in of_host(run.host, run.cpus, run.divisor)]
+    every = [one for row in run.tasks for one in row.repeats]
+    raised = [[flag.value for flag, found in environment_verdicts(one.environment, len(run.cpus)).items() if found]
+              for one in every]  # fmt: skip
+    flagged = sum(map(bool, raised))
+    if flagged > MAX_FLAGGED * len(every):
+        codes = Counter(code for codes in raised for code in codes)
+        named = ", ".join(f"{code} {count}" for code, count in codes.items())
+        made.append(f"{flagged} of {len(every)} repeats were disturbed ({named}): more than a fifth")
+    return made
 
 
 def _notes(run: TaskRun, reference: TaskReference) -> list[str]:

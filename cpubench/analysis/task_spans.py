@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
+from msgspec import UnsetType
+
 from cpubench.results.task_records import Repeat, TaskRow, TaskRun
 
 LEAST = {"p50": 1, "p95": 20, "p99": 100}  # steps: with fewer, a percentile is the slowest of them
@@ -18,7 +20,13 @@ Json = dict[str, Any]
 
 def good(one: Repeat) -> bool:
     """Whether a repeat is a done task: a failed check is a failed task, and never a fast one."""
-    return not one.failures and not one.leftovers
+    return not faults(one)
+
+
+def faults(one: Repeat) -> list[str]:
+    """Why a repeat does not count; among it what the limits around one under caps did not hold."""
+    changed = [] if isinstance(one.limits, UnsetType) else one.limits.changed
+    return [*one.failures, *one.leftovers, *(f"a limit was changed: {text}" for text in changed)]
 
 
 def cpu_s(one: Repeat, at: int) -> float:

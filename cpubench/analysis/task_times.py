@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cpubench.analysis.density import solo_s
-from cpubench.analysis.task_spans import good
+from cpubench.analysis.task_spans import faults, good
 from cpubench.analysis.tasks import tasks_document
 from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
@@ -66,7 +66,7 @@ def scored_agents(cores: float) -> int:
 
 def _failed(row: TaskRow, lost: Sequence[Repeat]) -> str | None:
     """How many repeats failed, and what the first said; None where none did."""
-    said = [text for one in lost for text in (*one.failures, *one.leftovers)]
+    said = [text for one in lost for text in faults(one)]
     return f"{len(lost)} of {len(row.repeats)} repeats failed: {said[0]}" if said else None
 
 
@@ -98,6 +98,14 @@ def class_times(run: TaskRun) -> dict[str, float]:
                 if kind and not one.spans.background[at]:
                     found[kind].append(one.spans.wall_ns[at] / 1e9)
     return {kind: math.fsum(times) / len(times) for kind, times in sorted(found.items())}
+
+
+def work_of(run: TaskRun) -> dict[str, str]:
+    """What makes the tasks of two runs other work, whatever their CPUs: versions of the tools, file system, inputs."""
+    found = programs_of(run)
+    return {name: found[name] for name in ("python3", "cc", "sh", "file system") if name in found} | {
+        "inputs": run.inputs_sha256[:12]
+    }
 
 
 def programs_of(run: TaskRun) -> dict[str, str]:

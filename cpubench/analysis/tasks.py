@@ -17,6 +17,7 @@ from cpubench.analysis.task_spans import (
     LEAST,
     PATHS,
     around_s,
+    faults,
     good,
     paths,
     percentiles,
@@ -35,15 +36,13 @@ Json = dict[str, Any]
 def tasks_document(run: TaskRun) -> Json:
     """All measures of a run of tasks, computed anew from its spans."""
     rows = [_row(run, row) for row in run.tasks]
-    failures = [f"{row.name}: {text}" for row in run.tasks for one in row.repeats for text in _faults(one)]
+    failures = [f"{row.name}: {text}" for row in run.tasks for one in row.repeats for text in faults(one)]
     notes = list(run.notes)
     if run.estimate:
         notes.append("an estimate: too few repeats for verdicts")
     cap = cap_of(run)
     if cap is not None and cap["shortened"]:
         notes.append("the times around caps are shorter than the profile's: no evidence of a cap")
-    if cap is not None and cap["repeats_over"]:
-        notes.append(f"in {cap['repeats_over']} repeats the host drew more than {cap['watts']:.1f} W")
     notes += sorted({f"not checked here: {text}" for row in run.tasks for one in row.repeats for text in one.unknown})
     return {
         "suite": run.suite, "profile": run.profile, "estimate": run.estimate, "seed": run.seed, "think": run.think,
@@ -55,10 +54,6 @@ def tasks_document(run: TaskRun) -> Json:
         "power": {"meter": run.meter, "scope": run.meter_scope, "provenance": run.meter_provenance,
                   "problem": run.meter_problem},
     }  # fmt: skip
-
-
-def _faults(one: Repeat) -> list[str]:
-    return [*one.failures, *one.leftovers]
 
 
 def _row(run: TaskRun, row: TaskRow) -> Json:
@@ -101,7 +96,7 @@ def _reason(row: TaskRow, done: Sequence[Repeat]) -> str:
     if row.skipped is not None:
         return row.skipped
     if row.repeats and not done:
-        return _faults(row.repeats[0])[0]
+        return faults(row.repeats[0])[0]
     return "not measured"
 
 

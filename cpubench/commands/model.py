@@ -58,14 +58,15 @@ def inputs() -> None:
 
 def _tell(name: str, runs: Sequence[Path], inputs: Path, json_: bool) -> None:
     from cpubench.analysis.model_inputs import model
+    from cpubench.analysis.task_levels import run_name
     from cpubench.analysis.tasks import tasks_document
     from cpubench.report.models import show_model
     from cpubench.results.inputs import load_inputs
     from cpubench.results.load_tasks import load_tasks
-    from cpubench.results.parse import shown
 
     given = load_inputs(inputs)
-    measured = [(shown(path.name or str(path), 40), tasks_document(load_tasks(path))) for path in runs]
+    documents = [(path, tasks_document(load_tasks(path))) for path in runs]
+    measured = [(run_name(path, document), document) for path, document in documents]
     document = model(name, given, measured)
     if json_:
         emit(document)

@@ -25,6 +25,9 @@ from cpubench.host.nodes import Node, read_nodes
 from cpubench.host.rlimits import read_rlimits
 from cpubench.host.topology import other_cpus, raw_cpu_lists, read_topology
 
+# Of one run all passes have the same: one that goes on after a boot into another kernel would be of two machines.
+STANDING = ("kernel", "kernel_cmdline", "microcode", "mitigations", "firmware", "virtual", "quota_cpus", "governor",
+            "turbo", "smt", "thp", "clocksource", "page_bytes")  # fmt: skip
 DivisorKind = Literal["physical_core", "vcpu", "granted_cpu"]
 
 
@@ -95,6 +98,18 @@ def collect(root: Path = ROOT) -> dict[str, Any]:
         "cpu_lists": raw_cpu_lists(root),
         **reasons_and_notes(found),
     }
+
+
+def standing(facts: Mapping[str, Any]) -> dict[str, str]:
+    """A hash of each fact that must stay as it is while a run lasts; 16 hexadecimal digits each."""
+    return {name: hashlib.sha256(json.dumps(facts.get(name), sort_keys=True).encode()).hexdigest()[:16]
+            for name in STANDING}  # fmt: skip
+
+
+def unlike(stood: Mapping[str, str], facts: Mapping[str, Any]) -> list[str]:
+    """Names of the facts that are not as they stood."""
+    now = standing(facts)
+    return [name for name, digest in stood.items() if name in now and now[name] != digest]
 
 
 def reasons_and_notes(found: Mapping[str, Fact[Any]]) -> dict[str, dict[str, str]]:

@@ -26,7 +26,7 @@ class Mount:
 def parse_mountinfo(text: str) -> list[Mount]:
     """The mounts in the order in which they were made; lines of another form are left out."""
     mounts = []
-    for line in text.splitlines():
+    for line in text.split("\n"):  # the kernel escapes no other end of a line in a name
         before, _, after = line.partition(" - ")
         fields, tail = before.split(" "), after.split(" ")
         if len(fields) >= 6 and len(tail) >= 3:

@@ -127,15 +127,23 @@ def check_times(plan: Plan) -> None:
     power, own = plan.powered, TIMES[plan.profile]
     if power is None or power.shortened:
         return
-    told = {"settle_ns": power.settle_ns, "verify_ns": power.verify_ns, "uncapped_ns": power.uncapped_ns,
-            "idle_ns": power.idle_ns if power.meter else round(own.idle * S), "total_ns": power.total_ns}  # fmt: skip
-    for name, ns in told.items():
-        least_ns = round(getattr(own, name.removesuffix("_ns")) * S)
-        if ns < least_ns or (ns > least_ns and name != "settle_ns"):
-            raise UsageError("profile", f"is {ns}, {plan.profile} has {least_ns}", f"plan.power.{name}")
+    check_power_times(power, plan.profile, "plan.power")
     for at, window in enumerate(plan.windows):
         if (
             plan.min_passes * window.length_ns < power.total_ns
             or min(window.settle_ns, window.length_ns) < own.least * S
         ):
             raise UsageError("profile", f"windows of {window.length_ns} ns are too short", f"plan.windows[{at}]")
+
+
+def check_power_times(power: Power, profile: str, where: str) -> None:
+    """The same of settling, rest and loads alone."""
+    own = TIMES[profile]
+    if power.shortened:
+        return
+    told = {"settle_ns": power.settle_ns, "verify_ns": power.verify_ns, "uncapped_ns": power.uncapped_ns,
+            "idle_ns": power.idle_ns if power.meter else round(own.idle * S), "total_ns": power.total_ns}  # fmt: skip
+    for name, ns in told.items():
+        least_ns = round(getattr(own, name.removesuffix("_ns")) * S)
+        if ns < least_ns or (ns > least_ns and name != "settle_ns"):
+            raise UsageError("profile", f"is {ns}, {profile} has {least_ns}", f"{where}.{name}")

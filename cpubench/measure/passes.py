@@ -101,8 +101,11 @@ def measure_passes(state: State, workdir: Path, tell: Tell) -> Path:
             raise
         finally:
             if state.passes and not any(place.gone(side.folder) for side in state.sides):
-                for side in state.sides if state.turns else state.sides[:1]:
-                    write_run(state, side, by)
+                try:
+                    _write_runs(state, by)
+                except KeyboardInterrupt:  # the first of signals, and the last: others are ignored from then on
+                    _write_runs(state, by)
+                    raise
                 place.log(state.folder, "stopped", by=by, passes=state.passes)
                 tell(f"stopped by {by}", state)
     except (UsageError, KeyboardInterrupt) as error:
@@ -189,6 +192,11 @@ def _as_written(file: Path) -> Any:
         return msgspec.json.decode(file.read_bytes())
     except OSError as error:
         raise UsageError("missing", f"was finished and cannot be read again: {error.strerror}", str(file)) from None
+
+
+def _write_runs(state: State, by: str) -> None:
+    for side in state.sides if state.turns else state.sides[:1]:
+        write_run(state, side, by)
 
 
 def write_run(state: State, side: Side, by: str) -> None:

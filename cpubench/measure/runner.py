@@ -15,7 +15,7 @@ from cpubench import __version__
 from cpubench.analysis.reference import BASE_CAP, as_reference, load_reference
 from cpubench.analysis.score import check_comparable
 from cpubench.errors import NotGivenBack, Unfinished, UsageError
-from cpubench.host.facts import collect
+from cpubench.host.facts import collect, unlike
 from cpubench.measure import build, child
 from cpubench.measure import folder as place
 from cpubench.measure import plan as planning
@@ -25,9 +25,10 @@ from cpubench.measure.levels import predicted
 from cpubench.measure.passes import State, Tell, measure_passes
 from cpubench.measure.powered import asked_again, planned, powered, shown_caps
 from cpubench.measure.room import check_tasks
-from cpubench.measure.sides import TURNS, Side, at_levels, resumed_sides, turns_document, two_sides
+from cpubench.measure.sides import Side, at_levels, resumed_sides, turns_document, two_sides
 from cpubench.power.registers import Host
 from cpubench.power.standing import in_force
+from cpubench.results.gather import TURNS
 from cpubench.results.load import load_plan
 from cpubench.results.records import Plan
 from cpubench.results.signature import signature_of
@@ -62,7 +63,7 @@ def run(options: Options, tell: Tell) -> Path:
                 _write_plans(state, options)
                 return measure_passes(state, workdir or folder, tell)
         except KeyboardInterrupt as error:
-            raise Unfinished(error, folder, 0) from None
+            raise Unfinished(error, folder, state.passes) from None
         finally:
             if not state.passes:
                 place.discard(folder, made)
@@ -95,6 +96,9 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None, power: Asked |
             raise UsageError("resume", f"was made by another build (cpubench {plan.cpubench}): start anew", str(folder))
         if plan.host_id != facts["id"]:
             raise UsageError("resume", "was made on another host: start anew", str(folder))
+        if changed := unlike(plan.stood, facts):
+            text = f"this host is not as it was when the run began ({', '.join(changed)}): start anew"
+            raise UsageError("resume", text, str(folder))
         check_tasks(plan.variants)
         again = asked_again(plan, power)
         in_force(Host(power.root), told=again.external is not None)

@@ -103,12 +103,12 @@ def _mount(folder: Path, mountinfo: Path) -> tuple[str, str, str]:
     device = folder.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     try:
-        lines = mountinfo.read_text(errors="replace").splitlines()
+        lines = mountinfo.read_text(errors="replace").split("\n")  # other ends of lines may be in names
     except OSError:
         return "", "", number
     for line in lines:
         left, _, right = line.partition(" - ")
-        fields = left.split()
-        if fields[2] == number:
-            return right.split()[0], f"{fields[5]} {right.split()[-1]}", number
+        fields, tail = left.split(" "), right.split(" ")
+        if len(fields) >= 6 and fields[2] == number and len(tail) >= 3:
+            return tail[0], f"{fields[5]} {tail[-1]}", number
     return "", "", number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import subprocess
 import sys
@@ -18,13 +19,13 @@ from cpubench.errors import UsageError
 from cpubench.measure import build
 from cpubench.measure.child import Installed
 from cpubench.measure.folder import block_name
+from cpubench.results.gather import TURNS
 from cpubench.results.load import load_block
 from cpubench.results.parse import parse, read, shown
 from cpubench.results.records import Block, Plan
 from cpubench.results.records import Side as Label
 
 CAP = "as-is"
-TURNS = "turns.json"  # in the folder of two sides: what the other one is
 ASK_S = 60  # how long another build may take to say what it is
 # -I as in child.py; a build from before one of these names existed fails here, in one line.
 TELL = """
@@ -125,6 +126,12 @@ def settings_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not (equals and name) or "\0" in text:
             raise UsageError("usage", f"'{shown(text, 60)}' is not like NAME=VALUE", "--ab-set")
+        if name.startswith("PYTHON"):
+            raise UsageError("usage", f"{shown(name, 40)} does not reach the processes that measure", "--ab-set")
+        if os.environ.get(name) == value:
+            raise UsageError(
+                "usage", f"{shown(name, 40)} has that value already: both sides would be alike", "--ab-set"
+            )
         found[name] = value
     return found
 

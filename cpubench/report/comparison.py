@@ -128,13 +128,17 @@ def differing(doc: Json) -> list[Lines]:
 
 def lists(doc: Json) -> list[Lines]:
     """What is said of families and rows, and all that is not compared, by its reason."""
-    families = [
-        (f"{family} {MEASURES[key]}", row[key])
-        for family, row in doc["families"].items()
-        for key in ("per_core", "speed")
-    ]
-    rows = [(row_key(row["name"], row["copies"]) if row["copies"] else row["name"], row) for row in doc["rows"]]
-    remarks = [(name, text) for name, made in [*families, *rows] if made["ratio"]["value"] and (text := _remark(made))]
+    # Why a whole has no figure stands with it; what holds for all of a level is said once.
+    known = {made["reason"] for where in (doc, *doc["levels"]) for made in (where["headline"].get("per_watt"),) if made}
+    families = [(f"{family} {MEASURES[key]}", made) for family, row in _families(doc) for key, made in row.items()
+                if key != "per_watt" or made["ratio"]["value"] is not None or made["reason"] not in known]  # fmt: skip
+    levels = {level["level"]: level["remark"] for level in doc["levels"] if level["remark"]}
+    every = [*doc["rows"], *(row for level in doc["levels"] for row in level["rows"])]
+    rows = [(f"{row_key(row['name'], row['copies']) if row['copies'] else row['name']}{_at(row)}", row)
+            for row in every]  # fmt: skip
+    remarks = [(f"all at {level}", text) for level, text in levels.items()]
+    remarks += [(name, text) for name, made in [*families, *rows]
+                if made["ratio"]["value"] and (text := _remark(made)) and text not in levels.values()]  # fmt: skip
     reasons: dict[str, list[str]] = {}
     for name, made in [*families, *rows]:
         if made["ratio"]["value"] is None:
@@ -146,7 +150,8 @@ def lists(doc: Json) -> list[Lines]:
 
 def rules(doc: Json) -> str:
     """How the words are found."""
-    passes = "" if doc["scope"] == "runs" else " and takes passes for correlated by 0.3 or more"
+    least = f" and takes passes for correlated by {doc['least_correlation']:g} or more"
+    passes = "" if doc["scope"] == "runs" else least
     return (
         f"Faster and slower: the interval that holds for all {doc['claims']} claims together (Holm, 95 %){passes} lies "
         f"beyond {doc['band_percent']:.3g} %; equivalent: it lies within {doc['margin_percent']:g} %. "

@@ -52,6 +52,7 @@ def show_model(doc: Json, out: IO[str]) -> None:
 def _input(one: Json) -> str:
     unit = f" {one['unit']}" if one["unit"] else ""
     ends = "" if one["low"] is None else f" ({one['low']:.6g} to {one['high']:.6g})"
+    ends = " (no interval)" if one["kind"] == "unknown" else ends
     source = "" if one["source"] in ("inputs", "assumed") else f"  from {one['source']}"
     return f"{one['value']:.6g}{unit}{ends}{source}"
 

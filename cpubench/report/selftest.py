@@ -34,6 +34,8 @@ def _twins(doc: Json, console: Console) -> None:
         if made["value"] is not None:
             value, ends = f"{made['value']:+.2f} %", f"{made['low']:+.2f} .. {made['high']:+.2f}"
         found = "found" if twin["found"] else "not found"
+        if twin["covered"] is False:
+            found += ", not its size" if twin["true_percent"] else ", yet not equal"
         cells = (name, f"{twin['true_percent']:+.0f} %", value, ends, str(made["passes"]), found)
         table.add_row(*(line(console, cell) for cell in cells))
     console.print(table)

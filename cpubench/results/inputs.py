@@ -18,7 +18,8 @@ MAX_ROWS = 64  # speed-ups and nodes
 class Given:
     """A number that goes into a model: its value, its ends where it is uncertain, and where it is from.
 
-    ``kind``: exact; range (a user's, anything in it is as likely); interval (95 % of a measurement).
+    ``kind``: exact; range (a user's, anything in it is as likely); interval (95 % of a measurement); unknown (measured,
+    and nothing tells how far off it may be).
     """
 
     value: float

@@ -168,6 +168,8 @@ def run_file(path: Path) -> Path:
         raise located(path, UsageError("tasks", "holds a run of tasks, which `cpubench tasks show` tells of"))
     if "plan.json" in there:
         raise located(path, UsageError("unfinished", "holds a plan but no run.json: finish it with run --resume"))
+    if any(path.glob("*/tasks.json")):
+        raise located(path, UsageError("tasks", "holds runs of tasks, which `cpubench tasks show` tells of: name one"))
     raise located(path, UsageError("not_a_run", "is no run folder: it holds no run.json"))
 
 

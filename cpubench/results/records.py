@@ -97,6 +97,12 @@ class Plan(Struct, frozen=True, kw_only=True):
     floor_ps: Count | None = None  # of an operation that does nothing; None: not measured
     side: Side | None = None  # of `run --ab`
     power: Power | UnsetType = UNSET
+    machine: dict[str, str] | UnsetType = UNSET  # hashes of facts that stay until the run is finished
+
+    @property
+    def stood(self) -> dict[str, str]:
+        """These hashes; none where nobody wrote them down."""
+        return {} if isinstance(self.machine, UnsetType) else self.machine
 
     @property
     def powered(self) -> Power | None:

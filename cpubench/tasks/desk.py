@@ -18,6 +18,7 @@ from cpubench.tasks.steps import Place, Step
 
 RESET = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGALRM]  # Python ignores the first two
 LOOK_S = 0.0005
+CLOSED = -1  # in place of a file descriptor
 ENDING_NS = 2_000_000_000  # that a server may take to end by itself
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
@@ -177,6 +178,7 @@ def _stop(desk: Desk, step: Step, span: Span) -> tuple[int, bytes]:
     """Ends a server by the end of its input; what it used beside its answers is a span in the background."""
     server = desk.servers[step.server]
     os.close(server.asked)
+    server.asked = CLOSED  # the window may end while we wait for it
     began_ns = time.monotonic_ns()
     _, status, usage = os.wait4(server.pid, 0)
     os.close(server.answers)
@@ -233,7 +235,7 @@ def _kill(pid: int) -> None:
 def clear(desk: Desk) -> None:
     """Ends servers and what else is still there; a sandbox has a moment to take down what it made."""
     for server in desk.servers.values():
-        for number in (server.asked, server.answers):
+        for number in {server.asked, server.answers} - {CLOSED}:
             os.close(number)
         end_ns = time.monotonic_ns() + ENDING_NS
         while (

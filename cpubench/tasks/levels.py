@@ -35,6 +35,7 @@ class Level:
     cap: str
     folder: Path
     document: Json
+    written: bool = False
 
     @property
     def repeats(self) -> int:
@@ -47,19 +48,23 @@ class Level:
     @property
     def gone(self) -> bool:
         """Whether what was written is there no more."""
-        return bool(self.repeats) and not (self.folder / FILE).exists()
+        return self.written and not (self.folder / FILE).exists()
 
     def save(self) -> None:
         """Writes the file; without a repeat there is none."""
         if not self.repeats:
             return
-        place.make(self.folder)
+        first = not self.written and not self.folder.exists()
+        if first:
+            place.make(self.folder)
         try:
             place.write_json(self.folder / FILE, sealed(self.document))
         except UsageError:
-            with suppress(OSError):  # not empty, or the run's own, which holds its scratch
-                self.folder.rmdir()
+            if first:
+                with suppress(OSError):
+                    self.folder.rmdir()
             raise
+        self.written = True
 
 
 def levels_of(

@@ -10,14 +10,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from cpubench import __version__
 from cpubench.errors import NotGivenBack, UsageError
 from cpubench.host.facts import collect, divisor
 from cpubench.host.topology import read_topology
@@ -25,19 +24,17 @@ from cpubench.measure import folder as place
 from cpubench.measure.child import run_child
 from cpubench.measure.entering import check, enter
 from cpubench.measure.powered import Powered, powered
-from cpubench.measure.scratch import guard, storage_facts
+from cpubench.measure.scratch import guard
 from cpubench.power.channel import LATER
 from cpubench.power.registers import Host
 from cpubench.power.standing import in_force
 from cpubench.results.orders import level_order
-from cpubench.results.windows import Power
-from cpubench.tasks import inputs, plan, programs, rungs, spans
+from cpubench.results.windows import Limits, Power
+from cpubench.tasks import inputs, plan, programs, spans
 from cpubench.tasks.catalogue import Task
+from cpubench.tasks.document import document_of
 from cpubench.tasks.levels import FILE, Level, levels_of
 from cpubench.tasks.plan import PROFILES, Options
-from cpubench.tasks.steps import Place
-
-SUITE = "tasks-1"
 
 Json = dict[str, Any]
 Tell = Callable[..., None]  # (text, stays)
@@ -58,7 +55,9 @@ def run(options: Options, tell: Tell) -> Path:
         folder, made = place.new_folder(options.out, _slug(facts["hostname"], options.out))
         try:
             with powered(options.power) as state, _scratch(workdir or folder) as scratch:
-                document = _document(options, facts, cores, tasks, scratch)
+                document = document_of(options, facts, cores, tasks, scratch)
+                if options.power.names:
+                    _check_any(document)
                 levels, power = levels_of(document, folder, state, tell)
                 _measure(Run(options, levels, state, power, scratch, tell), tasks)
             return folder
@@ -68,6 +67,13 @@ def run(options: Options, tell: Tell) -> Path:
             raise
         finally:
             place.discard(folder, [] if _files(folder) else made)
+
+
+def _check_any(document: Json) -> None:
+    """UsageError where no task but the empty one can be done here: better known before loads of minutes."""
+    skipped = [row["skipped"] for row in document["tasks"] if row["task"] != "T0"]
+    if skipped and all(skipped):
+        raise UsageError("nothing_to_measure", f"none of them can be done here: {skipped[0]}", "--tasks")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -91,8 +97,9 @@ class Run:
 
     def save(self, stopped: str) -> None:
         for level in self.levels:
-            level.document["stopped"] = stopped
-            level.save()
+            if not level.gone:
+                level.document["stopped"] = stopped
+                level.save()
 
 
 @contextmanager
@@ -119,41 +126,6 @@ def _slug(hostname: str | None, out: Path | None) -> str | None:
     return hostname if out else f"{(hostname or 'host')[:34]}-tasks"
 
 
-def _document(options: Options, facts: Json, cores: Sequence[Any], tasks: Sequence[Task], scratch: Path) -> Json:
-    """The document without repeats: rows with their steps, or with the reason why there will be none."""
-    try:
-        found = programs.probe(scratch)
-        rungs.try_rungs(found, [task.params[0] for task in tasks if task.task == "T3"], scratch)
-        (scratch / "inputs").mkdir()
-        digest = inputs.generate(scratch / "inputs")
-    except OSError as error:
-        raise UsageError(
-            "prepare", f"the tasks cannot be prepared: {error.strerror}", str(error.filename or "")
-        ) from None
-    kind, n = divisor(facts, len(cores))
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
-    where = Place("", "", found.paths["python3"], found.paths.get("cc", ""), found.paths["sh"])
-    rows = [_row(task, where, found.reason(task) or plan.too_many(task, facts["memory_bytes"])) for task in tasks]
-    return {
-        "schema": "cpubench.tasks/1", "cpubench": __version__, "suite": SUITE,
-        "created_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "profile": options.profile,
-        "estimate": PROFILES[options.profile].estimate or options.repeats is not None or options.window_s is not None,
-        "seed": seed, "think": options.think, "cpus": sorted(cpu for core in cores for cpu in core.cpus),
-        "divisor": {"kind": kind, "n": n}, "host": facts, "programs": found.stored, "missing": found.missing,
-        "file_system": storage_facts(scratch), "inputs_sha256": digest, "tasks": rows, "stopped": "running",
-        "notes": [],
-    }  # fmt: skip
-
-
-def _row(task: Task, where: Place, skipped: str | None) -> Json:
-    steps = [msgspec.to_builtins({key: value for key, value in asdict(step).items()
-                                  if key in ("label", "kind", "phase", "pythons", "shells")})
-             for step in task.steps(where)]  # fmt: skip
-    return {"name": task.name, "task": task.task, "params": list(task.params), "tools": list(task.tools),
-            "agents": task.agents, "version": task.version, "skipped": skipped, "steps": steps,
-            "repeats": []}  # fmt: skip
-
-
 def _measure(run: Run, tasks: Sequence[Task]) -> None:
     """Does all repeats, and writes a document after each; UsageError where it was interrupted or cannot go on."""
     order = _order(run, tasks)
@@ -172,12 +144,13 @@ def _measure(run: Run, tasks: Sequence[Task]) -> None:
             kept = run.kept
         run.save("done")
     except (KeyboardInterrupt, UsageError) as error:
-        if kept and any(level.gone for level in run.levels):
-            text = f"is gone (removed, renamed or unmounted), and with it {kept} repeats"
-            raise UsageError("vanished", text, str(run.levels[0].folder)) from None
+        gone = [level for level in run.levels if level.gone]
         with suppress(UsageError):  # a full disk: what was written last stays
             run.save("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
             kept = run.kept
+        if gone:
+            text = f"is gone (removed, renamed or unmounted), and with it {gone[0].repeats} repeats"
+            raise UsageError("vanished", text, str(gone[0].folder)) from None
         where = run.levels[0].folder if len(run.levels) == 1 else run.levels[0].folder.parent
         what = f"{kept} repeats are kept in {where}" if kept else "nothing was measured"
         if isinstance(error, UsageError):  # its own kind: one has another exit code
@@ -203,8 +176,9 @@ def _order(run: Run, tasks: Sequence[Task]) -> list[tuple[int, Level, Task]]:
             else:
                 order += [(turn - repeats, levels[cap], task) for task in many]
     left_s = plan.predicted_s(run.options, [task for _, _, task in order], len(document["cpus"]))
-    if run.power is not None and len(levels) > 1:
-        left_s += sum(a is not b for (_, a, _), (_, b, _) in pairwise(order)) * run.power.settle_ns / 1e9
+    if run.power is not None and run.power.cap_scope:
+        changes = 1 + sum(a is not b for (_, a, _), (_, b, _) in pairwise(order))
+        left_s += changes * run.power.settle_ns / 1e9
     at = f" at each of {len(levels)} levels" * (len(levels) > 1)
     run.tell(f"{len(single)} tasks of one agent {repeats} times, then {len(many) * profile.windows} windows of many{at}"
              f": about {left_s / 60:.1f} min")  # fmt: skip
@@ -218,6 +192,9 @@ def _at_level(run: Run, level: Level, task: Task, index: int) -> Json:
     told = enter(run.state, run.power, level.cap)
     one = _repeat(run, level.document, task, index, told)
     check(run.state, level.cap)
+    if "limits" in one and (changed := msgspec.convert(one["limits"], Limits).changed):
+        text = f"something else changed a limit before the last repeat, which does not count: {changed[0]}"
+        raise UsageError("cap_changed", text, f"--cap {level.cap}")
     return one
 
 

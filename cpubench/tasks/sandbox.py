@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 from cpubench.host.fact import ROOT
+from cpubench.host.mounts import parse_mountinfo
 from cpubench.measure.programs import BOX
 from cpubench.tasks.steps import Place, Step
 
@@ -89,9 +90,9 @@ def group(root: Path = ROOT) -> str | None:
     """The folder of the own control group in the unified hierarchy, without the root; None where there is none
     (cgroups(7))."""
     try:
-        mounts = [row.split() for row in (root / "proc/self/mountinfo").read_text(errors="replace").splitlines()]
+        mounts = parse_mountinfo((root / "proc/self/mountinfo").read_text(errors="replace"))
         own = [row for row in (root / "proc/self/cgroup").read_text().splitlines() if row.startswith("0::")]
     except OSError:
         return None
-    points = [row[4] for row in mounts if row[row.index("-") + 1] == "cgroup2"]
+    points = [mount.point for mount in mounts if mount.kind == "cgroup2"]
     return f"{points[0]}{own[0][3:]}".rstrip("/") if points and own else None

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from cpubench.host.fact import ROOT
+from cpubench.host.mounts import parse_mountinfo
 from cpubench.tasks import sandbox
 from cpubench.tasks.spans import Span
 from cpubench.tasks.steps import Step
@@ -55,10 +56,10 @@ def children() -> set[int] | None:
 def mounts(below: Path) -> list[str]:
     """Mount points of this namespace in a folder: others may mount elsewhere at any time."""
     try:
-        rows = Path("/proc/self/mountinfo").read_text(errors="backslashreplace").splitlines()
+        text = Path("/proc/self/mountinfo").read_text(errors="backslashreplace")
     except OSError:
         return []
-    return [point for row in rows if (point := row.split()[4]).startswith(str(below))]
+    return [mount.point for mount in parse_mountinfo(text) if mount.point.startswith(str(below))]
 
 
 def groups(root: Path = ROOT) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -15,7 +16,10 @@ from cpubench.analysis.levels import levels_of, stopping_logs
 from cpubench.analysis.members import member
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.scenarios import Scenario
+from cpubench.errors import UsageError
+from cpubench.report.comparison import lists, show_comparison
 from cpubench.results.records import Run
+from cpubench.versus import tell
 
 Doc = dict[str, Any]
 EQUAL = Scenario("equal", "", dict.fromkeys(("spawn", "file", "switch", "lock", "memory"), 1.0), {})
@@ -137,3 +141,68 @@ def test_watts_that_were_merged_did_not_decide_on_the_stop() -> None:
         run = loaded(made_capped_run(9, power={"meter": meter}))
         logs = stopping_logs(run.plan, "200W", levels_of(run)["200W"])
         assert ("200W per_watt whole" in logs, "200W whole" in logs) == (told, True)
+
+
+def only_capped(seed: int, **obtained: Any) -> Doc:
+    """A run without as-is, as all are that somebody else has capped, whose rows had these things."""
+    document = made_capped_run(12, seed=seed, caps={"200W": (1.0, 1.0)}, host_id=f"host{seed}")
+    for one in document["passes"]:
+        for block in one["blocks"]:
+            for window in block["windows"]:
+                for cell in window["cells"]:
+                    cell["obtained"] = dict(obtained)
+    return document
+
+
+def test_rows_of_other_files_are_refused_where_there_are_only_levels_too(reference: Doc) -> None:
+    a, b = only_capped(1, file_system="ext4"), only_capped(2, file_system="tmpfs")
+    with pytest.raises(UsageError, match="nothing can be compared: different file systems: ext4 in A, tmpfs in B"):
+        compared(reference, a, b)
+    for document, one in ((a, "ext4"), (b, "ext4")):
+        for window in (w for p in document["passes"] for block in p["blocks"] for w in block["windows"]):
+            for cell in window["cells"]:
+                cell["obtained"]["file_system"] = "tmpfs" if window["family"] == "file" and document is b else one
+    doc = compared(reference, a, b)
+    (level,) = doc["levels"]
+    told = {row["name"]: row["reason"] for row in level["rows"] if row["family"] == "file"}
+    assert set(told.values()) == {"different file systems: ext4 in A, tmpfs in B"}
+    assert {one["code"] for one in doc["refused"]} == {"file_system"}
+    assert "different file systems" in level["headline"]["per_core"]["reason"]
+    assert level["families"]["memory"]["per_core"]["ratio"]["value"] is not None
+
+
+def test_other_pages_refuse_their_rows_and_are_said_in_the_whole_at_levels_too(reference: Doc) -> None:
+    a, b = only_capped(1, huge_ppm=0), only_capped(2, huge_ppm=1_000_000)
+    (level,) = compared(reference, a, b)["levels"]
+    assert all(row["ratio"]["value"] is None for row in level["rows"])
+    for made in (level["headline"]["per_core"], level["headline"]["per_watt"], level["families"]["memory"]["per_core"]):
+        assert made["ratio"]["value"] is not None
+        assert made["reason"].endswith("different page sizes")
+
+
+def test_what_is_said_of_levels_reaches_the_page(reference: Doc, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = made_capped_run(12, seed=1), made_capped_run(12, seed=2, states={"200W": "over_cap"}, host_id="other")
+    for one in b["passes"]:
+        for block in one["blocks"]:
+            for window in block["windows"]:
+                if block["cap"] == "200W" and window["family"] == "file":
+                    for cell in window["cells"]:
+                        cell |= {"copy_ops": [], "copy_elapsed_ns": [], "error": "EIO"}
+    doc = compared(reference, a, b)
+    out = io.StringIO()
+    show_comparison(doc, out)
+    text = " ".join(out.getvalue().split())
+    assert "all at 200W cap verified in A, over_cap in B" in text
+    assert "at 200W" in next(line for line in dict(lists(doc))["Not compared"] if "EIO" in line[0])[1]
+    assert tell(doc | {"slower": [], "fail_band_percent": 3.0}, json_=False, markdown=True) == 0
+    assert "scored rows are not compared" in capsys.readouterr().err
+
+
+def test_blocks_under_caps_are_in_the_noise_of_a_side(reference: Doc) -> None:
+    a, b = only_capped(1), only_capped(2)
+    for one in a["passes"][:2]:
+        environment = one["blocks"][0]["environment"]
+        environment["after"]["others_ns"] = environment["before"]["others_ns"] + 10**12
+    side = compared(reference, a, b)["sides"]["a"]
+    assert side["noise"]["blocks"] == {"contended": pytest.approx(2 / 12)}
+    assert side["runs"][0]["passes"] == 12

@@ -7,6 +7,7 @@ from importlib import resources
 
 import pytest
 
+from cpubench.analysis.draws import EXACT, UNKNOWN
 from cpubench.analysis.model_inputs import model
 from cpubench.entry import main
 from cpubench.errors import UsageError
@@ -173,33 +174,48 @@ def measured(agents=8, density=8, rate=144.0):
     fleet = {"task": f"T4[agents={agents}]", "agents": agents, "wall_s": quantity(None, reason="no task is whole"),
              "core_seconds_per_task": quantity(3.4), "tasks_per_hour": quantity(rate, rate * 0.9, rate * 1.1),
              "stretch": {"p50": 1.2, "p95": 1.4}}  # fmt: skip
-    return {"estimate": True, "tasks": [solo, fleet], "density": {"agents": density, "reason": "beyond"}}
+    whole = {"skipped": None, "repeats": 3, "failures": 0}
+    return {"estimate": True, "cap": None, "tasks": [solo | whole, fleet | whole],
+            "density": {"agents": density, "reason": "beyond"}}  # fmt: skip
 
 
 def test_what_the_inputs_leave_out_is_taken_from_the_run_and_says_so(tmp_path):
-    given = changed(tmp_path, "agent: times = 30", "agent: at_once = 8", drop=("tools_s", "core_s"))
+    given = changed(tmp_path, "agent: times = 30", drop=("tools_s", "core_s"))
     found = model("stall", given, [("run-a", measured())])
     told = {one["name"]: one for one in found["inputs"]["measured"]}
     assert told["agent.tools_s"]["value"] == pytest.approx(120)
     assert (told["agent.tools_s"]["low"], told["agent.tools_s"]["high"]) == pytest.approx((108, 132))
     assert told["agent.tools_s"]["source"] == "run-a, T1[verify-heavy,light], 30 times"
-    assert told["agent.stretch"]["value"] == 1.2
     assert {one["name"] for one in found["inputs"]["user"]} >= {"agent.model_s", "gpu.count"}
     assert not {one["name"] for one in found["inputs"]["user"]} & set(told)
     row = found["rows"][0]
-    assert row["task_s"]["value"] == pytest.approx(200 + 1.2 * 120)
-    assert row["task_s"]["low"] == pytest.approx(200 + 1.2 * 108, rel=0.01)
-    assert row["task_s"]["high"] == pytest.approx(200 + 1.2 * 132, rel=0.01)
+    assert row["task_s"]["value"] == pytest.approx(200 + 120)
+    assert row["task_s"]["low"] == pytest.approx(200 + 108, rel=0.01)
+    assert row["task_s"]["high"] == pytest.approx(200 + 132, rel=0.01)
     assert any("estimate" in note for note in found["notes"])
+    # The median step of windows has no interval, and so has nothing that it goes into.
+    given = changed(tmp_path, "agent: times = 30", "agent: at_once = 8", drop=("tools_s", "core_s"))
+    found = model("stall", given, [("run-a", measured())])
+    told = {one["name"]: one for one in found["inputs"]["measured"]}
+    assert (told["agent.stretch"]["value"], told["agent.stretch"]["kind"]) == (1.2, "unknown")
+    task = found["rows"][0]["task_s"]
+    assert task["value"] == pytest.approx(200 + 1.2 * 120)
+    assert (task["low"], task["reason"]) == (None, UNKNOWN)
+    assert found["rows"][0]["cores_per_gpu"]["low"] is not None
 
 
-def test_nodes_without_tasks_per_hour_take_the_runs_in_order(tmp_path):
+def two_nodes(tmp_path):
+    """A rack of two nodes, the first of which lacks its tasks per hour."""
     text = (
         EXAMPLE.read_text().partition("[rack]")[0] + '[rack]\nwatts = 100000\n[[rack.node]]\nname = "A"\nwatts = 1200\n'
     )
     file = tmp_path / "nodes.toml"
     file.write_text(text + '[[rack.node]]\nname = "B"\nwatts = 1700\ntasks_per_hour = 1400\n')
-    given = load_inputs(file)
+    return load_inputs(file)
+
+
+def test_nodes_without_tasks_per_hour_take_the_runs_in_order(tmp_path):
+    given = two_nodes(tmp_path)
     found = model("rack", given, [("run-a", measured(rate=900.0))])
     assert found["rows"][0]["tasks_per_hour"]["value"] == 74_700
     assert found["rows"][0]["tasks_per_hour"]["low"] == pytest.approx(0.9 * 74_700, rel=0.01)
@@ -290,3 +306,28 @@ def test_draws_of_an_interval_have_its_ends():
 def test_without_nodes_a_rack_is_refused():
     with pytest.raises(UsageError, match="has no"):
         model("rack", Inputs({"rack": {"watts": Given(1e5)}}, None, [1.0], []), [])
+
+
+def test_what_was_measured_once_leaves_no_interval_and_says_so(tmp_path, capsys):
+    run = measured()
+    run["tasks"][1]["tasks_per_hour"] = quantity(144.0, reason="an interval needs two passes")
+    document = model("rack", two_nodes(tmp_path), [("run", run)])
+    first, second = document["rows"]
+    assert (first["tasks_per_hour"]["low"], first["tasks_per_hour"]["reason"]) == (None, UNKNOWN)
+    assert (second["tasks_per_hour"]["reason"], second["amplification"]["reason"]) == (EXACT, UNKNOWN)
+    assert "run is an estimate: too few repeats for verdicts" in document["notes"]
+
+
+def test_a_run_under_a_cap_is_named(tmp_path):
+    cap = {"level": "250W", "state": "over_cap"}
+    document = model("rack", two_nodes(tmp_path), [("run", measured() | {"cap": cap})])
+    assert "run was done under 250W: over_cap" in document["notes"]
+
+
+def test_a_row_with_a_failed_repeat_goes_into_no_model(tmp_path):
+    run = measured()
+    for row in run["tasks"]:
+        row["failures"] = 2
+    for name, given in (("stall", changed(tmp_path, drop=("tools_s",))), ("rack", two_nodes(tmp_path))):
+        with pytest.raises(UsageError, match="failed in 2 of 3 repeats"):
+            model(name, given, [("run", run)])

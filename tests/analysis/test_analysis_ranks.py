@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from made import made_run
 
-from cpubench.analysis.ranks import ranks
+from cpubench.analysis.ranks import ranks, task_ranks
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.score import score
 from cpubench.results.records import Divisor, Run
@@ -76,3 +76,20 @@ def test_a_family_that_nobody_weighs_may_be_missing() -> None:
     left = [v for v in msgspec.convert(made_run(0), Run).plan.variants if v.kernel != "file_create"]
     (found,) = ranks([scored(scenario="chat"), scored(scenario="chat", variants=left, slower=1.3)])
     assert (found["share"], found["separable"]) == (1.0, True)
+
+
+def test_tasks_of_other_tools_or_under_a_cap_have_no_order() -> None:
+    def made(score: float, **other: Any) -> dict[str, Any]:
+        task = {"task": "T1", "weight": 1.0, "score": {"value": score, "low": score, "high": score}}
+        whole = {"value": score, "low": score * 0.99, "high": score * 1.01, "passes": 8, "reason": None}
+        return {"suite": "s", "reference": "r", "scenario": "equal", "weights_sha256": "w", "cap": None, "covers": 1.0,
+                "divisor_kind": "vcpu", "work": {"python3": "3.11", "file system": "ext4"}, "score": whole,
+                "tasks": [task]} | other  # fmt: skip
+
+    (pair,) = task_ranks([made(1000), made(1500)])
+    assert pair["reason"] is None
+    for other, text in (({"cap": "100W"}, "the power cap of the two differs"),
+                        ({"work": {"python3": "3.8", "file system": "tmpfs"}},
+                         "not the same work: python3 3.11, 3.8; file system ext4, tmpfs")):  # fmt: skip
+        (pair,) = task_ranks([made(1000), made(1500, **other)])
+        assert (pair["separable"], text in pair["reason"]) == (False, True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from made import made_environment
 from made_tasks import tasks
 
 from cpubench.analysis.ranks import task_ranks
@@ -201,3 +202,30 @@ def test_hosts_are_told_apart_where_no_weight_turns_them_round() -> None:
     (pair,) = task_ranks(documents)
     assert (pair["a"], pair["b"], pair["share"]) == (0, 1, 1.0)
     assert task_ranks([documents[0], documents[1] | {"covers": 0.5}])[0]["reason"].startswith("the share of the tasks")
+
+
+def publishable(**other: Any) -> tuple[bool, str]:
+    """Whether the score of a whole run may be published, with other facts, and its notes."""
+    found = task_score(run_of(tasks() | {"estimate": False} | other), reference(), CODING)
+    return found["publishable"], " ".join(found["notes"])
+
+
+def test_what_forbids_to_publish_kernels_forbids_it_of_tasks() -> None:
+    assert publishable()[0] is True
+    for other, text in (
+        ({"divisor": {"kind": "granted_cpu", "n": 1.5}}, "a quota grants 1.5 CPUs"),
+        ({"host": {"hostname": "h", "cpus_not_allowed": "2-127"}}, "CPUs 2-127 are online and not allowed here"),
+        ({"host": {"hostname": "h", "core_classes": [{"name": "P", "cpus": [0]}, {"name": "E", "cpus": [1]}]}},
+         "cores of different kinds"),
+    ):  # fmt: skip
+        may, notes = publishable(**other)
+        assert (may, text in notes) == (False, True), text
+
+
+def test_repeats_that_were_disturbed_forbid_it_too() -> None:
+    whole = tasks()
+    for row in whole["tasks"]:
+        for one in row["repeats"]:
+            one["environment"] = made_environment(others_ns=10**9)
+    may, notes = publishable(tasks=whole["tasks"])
+    assert (may, "repeats were disturbed (contended" in notes) == (False, True)

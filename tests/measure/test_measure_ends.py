@@ -15,10 +15,12 @@ from cpubench.analysis.reference import load_reference, make_reference
 from cpubench.analysis.score import score
 from cpubench.entry import main
 from cpubench.errors import UsageError
+from cpubench.host.facts import collect
 from cpubench.measure import child as processes
 from cpubench.measure import draft, runner
 from cpubench.measure import passes as passing
 from cpubench.results import load
+from cpubench.results.files import sealed
 from cpubench.results.load import load_run
 
 RUN = ["run", "--profile", "quick", "--families", "file", "--seed", "7"]
@@ -202,3 +204,35 @@ def test_cpus_that_are_not_allowed_are_named_before_anything_is_read_of_them(cap
     assert "--cpus: 2 CPUs are not allowed here (100001, 100002);" in cpubench(
         capsys, *RUN, "--cpus", "100001,100002")[2][0]  # fmt: skip
     assert "--cpus: CPU 100001 is not allowed here;" in cpubench(capsys, *RUN, "--cpus", "100001")[2][0]
+
+
+def test_a_run_goes_on_only_on_the_machine_as_it_was(capsys, children, monkeypatch):
+    children.ends[3] = KeyboardInterrupt()
+    assert cpubench(capsys, *RUN, "--out", "r")[0] == 130
+    del children.ends[3]
+    facts = collect()
+    changed = facts | {"kernel": "7.7.7", "mitigations": {"spectre_v2": "Vulnerable"}}
+    monkeypatch.setattr(runner, "collect", lambda: changed)
+    code, _, err = cpubench(capsys, "run", "--resume", "r")
+    assert code == 2
+    assert "this host is not as it was when the run began (kernel, mitigations): start anew" in err[-1]
+    monkeypatch.setattr(runner, "collect", lambda: facts)
+    assert cpubench(capsys, "run", "--resume", "r")[0] == 0
+    document = json.loads(Path("r/run.json").read_text())
+    Path("r/run.json").write_text(json.dumps(sealed(document | {"host": document["host"] | {"kernel": "7.7.7"}})))
+    code, _, err = cpubench(capsys, "validate", "r/run.json")
+    assert (code, "host.kernel: is not that of the plan: kernel" in err[-1]) == (2, True)
+
+
+def test_an_interrupt_while_the_run_file_is_written_keeps_it(capsys, children, monkeypatch):
+    real, calls = passing.sealed, []
+
+    def cut(document):
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return real(document)
+
+    monkeypatch.setattr(passing, "sealed", cut)
+    assert cpubench(capsys, *RUN, "--out", "r")[0] == 130
+    assert load_run(Path("r")).stopped.passes == len(load_run(Path("r")).passes) > 0

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pools import lived
 
+from cpubench.host.mounts import parse_mountinfo
 from cpubench.measure.scratch import file_system, mount_options
 
 
@@ -121,3 +122,15 @@ def test_a_program_that_outlives_the_block_does_not_keep_its_folder(tmp_path):
         assert lived(pid)
     finally:
         os.kill(pid, signal.SIGKILL)
+
+
+def test_odd_mount_points_of_others_end_nothing(tmp_path):
+    """The kernel escapes blank, tab, newline and backslash alone; other ends of lines stand in a name as they are."""
+    device = tmp_path.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    table = tmp_path / "mountinfo"
+    odd = "20 1 0:99 / /mnt/a\x0bb\u2028c rw - fuse.x y rw\n\n21\n22 1 0:98 / /x rw - \n"
+    table.write_text(f"{odd}30 1 {number} / /here rw,nosuid - ext4 /dev/vda rw,discard\n")
+    assert file_system(tmp_path, table) == "ext4"
+    assert mount_options(tmp_path, table) == "rw,nosuid rw,discard"
+    assert parse_mountinfo(table.read_text())[0].point == "/mnt/a\x0bb\u2028c"

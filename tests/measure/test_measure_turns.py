@@ -11,6 +11,7 @@ import pytest
 from pools import CPUS
 from stand_ins import Children, block, cpubench
 
+from cpubench.errors import UsageError
 from cpubench.measure import child as processes
 from cpubench.measure import plan as planning
 from cpubench.measure.sides import settings_of
@@ -196,3 +197,12 @@ def test_a_real_run_of_one_build_in_two_settings_is_compared_pass_by_pass(tmp_pa
     row = next(row for row in document["rows"] if row["name"] == "lock_mutex[cs=200ns]")
     assert row["paired"] is True
     assert 0.7 < row["ratio"]["value"] < 1.4
+
+
+def test_a_setting_that_both_sides_would_have_is_refused(monkeypatch):
+    monkeypatch.setenv("SAME", "1")
+    with pytest.raises(UsageError, match="SAME has that value already"):
+        settings_of(["SAME=1"])
+    assert settings_of(["SAME=2"]) == {"SAME": "2"}
+    with pytest.raises(UsageError, match="PYTHONHASHSEED does not reach"):
+        settings_of(["PYTHONHASHSEED=1"])

@@ -32,7 +32,7 @@ def test_tasks_beside_a_run_and_given_ones_are_shown_the_newest_of_each(tmp_path
     document = report_document([a, b, c], reference=reference, tasks=[str(given), f"A={newer}"])
     assert [len(one["tasks"]) for one in document["candidates"]] == [2, 1, 0]
     named = {block.name: block for block in blocks(document) if hasattr(block, "name")}
-    assert [row[-1] for row in named["task-runs"].rows] == ["no", "yes", "yes"]
+    assert [row[-1] for row in named["task-runs"].rows] == ["no, there is a newer one", "yes", "yes"]
     seconds = {tuple(row[:2]): float(row[2]) for row in named["phases-T1"].rows}
     name = "  T1[verify-heavy,light]"
     assert seconds[f"A{name}", "test"] / seconds[f"B{name}", "test"] == pytest.approx(1.5, rel=0.01)
@@ -53,7 +53,9 @@ def test_tasks_without_a_cap_are_shown_before_newer_ones_under_one(tmp_path: Pat
     document = report_document([a, b], reference=reference, tasks=[str(one) for one in given])
     rows = next(one for one in blocks(document) if getattr(one, "name", "") == "task-runs").rows
     assert [(row[0], row[4], row[-1]) for row in rows] == [
-        ("A", "100W (verified)", "no"), ("A", "none set", "yes"), ("B", "100W (verified)", "yes")]  # fmt: skip
+        ("A", "100W (verified)", "no, there is one without a cap"), ("A", "none set", "yes"),
+        ("B", "100W (verified)", "yes"),
+    ]  # fmt: skip
     text = " ".join(sentence for block in blocks(document) for sentence in getattr(block, "sentences", ()))
     assert "Not the same on all, so times are of different work: power cap." in text
 

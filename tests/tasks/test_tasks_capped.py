@@ -16,6 +16,8 @@ from test_tasks_files import true_run, written
 from cpubench.analysis.scenarios import load_scenarios, pick
 from cpubench.analysis.task_reference import load_task_reference
 from cpubench.analysis.task_score import task_score
+from cpubench.analysis.tasks import tasks_document
+from cpubench.errors import UsageError
 from cpubench.results.files import sealed
 from cpubench.results.load_tasks import load_tasks
 from cpubench.results.windows import Level
@@ -135,7 +137,7 @@ LEVELS = [Level(name="100W", state="verified", text="holds", watts=100.0, value=
 
 def under(document, cap="100W", asked=100_000_000, after=None, **power):
     """The document as one level of a run under caps."""
-    limits = {"settle_ns": 1, "asked": {KEY: asked}, "steps": {KEY: 125_000}, "before": {KEY: asked},
+    limits = {"settle_ns": 10**10, "asked": {KEY: asked}, "steps": {KEY: 125_000}, "before": {KEY: asked},
               "after": {KEY: asked if after is None else after}}  # fmt: skip
     for row in document["tasks"]:
         for one in row["repeats"]:
@@ -194,7 +196,7 @@ def test_a_host_that_draws_more_than_its_cap_is_over_it(capsys, tmp_path):
     whole = json.loads(cpubench(capsys, "tasks", "show", levels(tmp_path, watts=120.0), "--json")[1])
     told = whole["levels"]["100W"]
     assert (told["cap"]["state"], told["cap"]["repeats_over"]) == ("over_cap", 2)
-    assert "in 2 repeats the host drew more than 100.0 W" in told["notes"]
+    assert told["cap"]["text"] == "in 2 repeats the host drew more than 100.0 W; before them: holds"
 
 
 def test_runs_of_several_times_are_not_levels_of_one(capsys, tmp_path):
@@ -225,3 +227,60 @@ def test_repeats_that_only_one_level_did_are_in_no_ratio(capsys, tmp_path):
     written(tmp_path / "100W", under(made_run([*made_run()["tasks"], lone])))
     ratios = json.loads(cpubench(capsys, "tasks", "show", tmp_path, "--json")[1])["ratios"]
     assert ratios[1]["ratio"]["reason"] == "was not done at both levels"
+
+
+def test_a_full_disk_at_the_second_levels_first_file_says_so_and_keeps_the_first(capsys, tmp_path, root, monkeypatch):
+    from cpubench.tasks import levels as files
+
+    real, done = files.place.write_json, []
+
+    def full(path, document):
+        if path.name == "tasks.json" and path.parent.name not in {"r", *done[:1]}:
+            done.append(path.parent.name)
+            if len(set(done)) > 1:
+                raise UsageError("write", "cannot be written: No space left on device", str(path))
+        real(path, document)
+
+    monkeypatch.setattr(files.place, "write_json", full)
+    code, _, err = capped(capsys, root, "--cap", "100W", "--cap", "as-is", "--meter", "none")
+    assert (code, "No space left on device" in err[-1], "is gone" in err[-1]) == (2, True, False)
+    assert [path.name for path in (tmp_path / "r").iterdir()] == done[:1]
+    assert load_tasks(tmp_path / "r" / done[0]).stopped == "failed"
+    assert cpubench(capsys, "tasks", "show", "r")[0] == 0  # the one level that there is
+
+
+def test_where_nothing_can_be_done_no_load_runs(capsys, tmp_path, root, before, monkeypatch):
+    monkeypatch.setattr(runs, "levels_of", None)
+    arguments = [*RUN, "--root", root, "--times", SHORT, "--cap", "100W"]
+    arguments[arguments.index("T0")] = "T4"
+    code, _, err = cpubench(capsys, *arguments, "--agents", "90000")
+    assert (code, "none of them can be done here: 90000 agents may need" in err[-1]) == (2, True)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_folder_of_runs_leaves_out_no_level(capsys, tmp_path):
+    (tmp_path / "all").mkdir()
+    written(tmp_path / "all" / "old", true_run())
+    (tmp_path / "all" / "capped").mkdir()
+    written(tmp_path / "all" / "capped" / "100W", true_run() | {"seed": 7})
+    code, _, err = cpubench(capsys, "validate", tmp_path / "all")
+    assert (code, "capped/100W" in err[-1]) == (2, True)
+
+
+def test_ratios_are_not_of_the_repeats_that_a_timeout_spared(capsys, tmp_path):
+    levels(tmp_path)
+    low = made_run(factors=(2.0, 2.2))
+    low["tasks"][1]["repeats"][1]["failures"] = ["test.1: not done after 120 s"]
+    written(tmp_path / "100W", under(low))
+    (row,) = json.loads(cpubench(capsys, "tasks", "show", tmp_path, "--json")[1])["ratios"]
+    assert row["ratio"]["reason"] == "1 of 2 repeats failed"
+
+
+def test_a_repeat_before_which_a_limit_was_changed_does_not_count(tmp_path):
+    low = under(made_run())
+    first = low["tasks"][1]["repeats"][0]
+    first["limits"] = first["limits"] | {"before": {KEY: 350_000_000}}
+    run = load_tasks(written(tmp_path / "t", sealed(low)))
+    row = next(one for one in tasks_document(run)["tasks"] if one["task"] == SOLO.name)
+    assert (row["failures"], row["tasks_per_hour"]["passes"]) == (1, 2)
+    assert any("a limit was changed" in text for text in tasks_document(run)["failed"])

@@ -218,3 +218,11 @@ def test_a_run_is_shown_anew_from_its_file(tmp_path, capsys):
     assert json.loads((tmp_path / "t").read_text())["resourceSpans"]
     assert main(["tasks", "show", str(tmp_path / "none"), "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "missing"
+
+
+def test_windows_that_failed_are_in_no_stretch(tmp_path):
+    whole = made_run([*made_run()["tasks"], fleet(8, 5.0, failures=["test.1: ended with 1"])])
+    document = tasks_document(loaded(sealed(whole), tmp_path))
+    assert row_of(document, "T4[agents=8]")["stretch"]["p50"] is None
+    (level,) = document["density"]["levels"]
+    assert (level["within"], level["stretch_p95"]) == (False, None)

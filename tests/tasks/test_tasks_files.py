@@ -15,7 +15,7 @@ from cpubench.results.files import sealed
 from cpubench.results.load_tasks import load_tasks
 from cpubench.tasks import inputs
 from cpubench.tasks.catalogue import Task, fleets
-from cpubench.tasks.run import PROFILES
+from cpubench.tasks.plan import PROFILES
 from cpubench.tasks.steps import Place
 
 DEEP = json.loads("[" * 600 + "]" * 600)

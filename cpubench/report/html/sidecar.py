@@ -14,6 +14,7 @@ from cpubench.report.html.blocks import Section, Table, plain
 from cpubench.report.html.figures.draw import Drawing
 from cpubench.results.files import write_atomic
 from cpubench.results.parse import located, shown
+from cpubench.results.states import under_cap
 
 Json = Mapping[str, Any]
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet takes a cell for a formula that begins so
@@ -60,11 +61,13 @@ def figures_csv(doc: Json, tests: bool = True) -> str:
                 for measure in ("per_core", "per_watt"):
                     add(one["label"], "family at level", f"{family} at {level}", "", measure, made=measures[measure])
             _add_tests(add, one["label"], row["variants"] if tests else [], "test at level", f" at {level}")
-        for row in (row for made in one["tasks"][-1:] for row in made["tasks"]):
+        for whole, row in ((newest, row) for newest in one["tasks"][-1:] for row in newest["tasks"]):
+            under = f" at {whole['cap']['level']}" if under_cap(whole) else ""
             for measure in ("tasks_per_hour", "core_seconds_per_task"):
-                add(one["label"], "task", row["task"], row["agents"], measure, made=row[measure])
+                add(one["label"], "task", row["task"] + under, row["agents"], measure, made=row[measure])
             for phase, made in row["phases"].items():
-                add(one["label"], "phase", f"{row['task']}: {phase}", row["agents"], "wall_s", made=made["wall_s"])
+                name = f"{row['task']}{under}: {phase}"
+                add(one["label"], "phase", name, row["agents"], "wall_s", made=made["wall_s"])
     return as_csv(heads, rows)
 
 

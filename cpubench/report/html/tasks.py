@@ -9,13 +9,14 @@ from cpubench.report.html.blocks import Block, Section, Table, Text
 from cpubench.report.html.figures.phases import NO_TASKS, WHOLE, phases
 from cpubench.report.html.words import MISSING
 from cpubench.report.terminal import spread
-from cpubench.results.states import BASE_CAP
+from cpubench.results.states import under_cap
 
 Json = Mapping[str, Any]
 NOTE = (
     "Tasks are pieces of work that agents do, with real compilers, interpreters and servers. Each candidate's newest "
-    "run of tasks is shown. Intervals are over repeats; no words of faster or slower are made of them here, and they "
-    "are in no points of this page. T4 counts steps of many agents that wait for their models."
+    "run of tasks without a cap is shown, or its newest where all are under one. Intervals are over repeats; no words "
+    "of faster or slower are made of them here, and they are in no points of this page. T4 counts steps of many agents "
+    "that wait for their models."
 )
 
 
@@ -39,12 +40,17 @@ def _runs(every: Sequence[Json]) -> Table:
     for one in every:
         for at, made in enumerate(one["tasks"], 1):
             profile = made["profile"] + (", an estimate" if made["estimate"] else "")
-            cap = "none set" if made["cap"] is None else f"{made['cap']['level']} ({made['cap']['state']})"
+            cap = f"{made['cap']['level']} ({made['cap']['state']})" if made.get("cap") else "none set"
             programs = "; ".join(f"{name} {version}" for name, version in made["programs"].items())
             rows.append([one["label"], made["folder"], made["created_utc"], profile, cap, made["stopped"],
-                         made["storage"], programs, "yes" if at == len(one["tasks"]) else "no"])  # fmt: skip
+                         made["storage"], programs,
+                         "yes" if at == len(one["tasks"]) else _passed_over(made, one["tasks"][-1])])  # fmt: skip
     heads = ["candidate", "run", "started", "profile", "power cap", "ended", "files on", "programs", "shown"]
     return Table("task-runs", "Runs of tasks", heads, rows)
+
+
+def _passed_over(made: Json, shown: Json) -> str:
+    return "no, there is one without a cap" if under_cap(made) and not under_cap(shown) else "no, there is a newer one"
 
 
 def _unlike(every: Sequence[Json]) -> list[str]:
@@ -52,7 +58,7 @@ def _unlike(every: Sequence[Json]) -> list[str]:
     newest = [one["tasks"][-1] for one in every]
     named = {"suite": "suite", "inputs": "inputs", "programs": "programs", "storage": "file system",
              "think": "scale of the waits"}  # fmt: skip
-    caps = {made["cap"]["level"] if made["cap"] is not None else BASE_CAP for made in newest}
+    caps = {made["cap"]["level"] if under_cap(made) else None for made in newest}
     unlike = [words for key, words in named.items() if any(made[key] != newest[0][key] for made in newest)]
     return [*unlike, "power cap"] if len(caps) > 1 else unlike
 
