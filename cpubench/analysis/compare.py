@@ -46,7 +46,8 @@ def compare(
     keys = _keys(sides)
     scored = [row_key(name, copies) for names in families.values() for name in names for copies in COPIES.values()]
     gone = {key: reason for key in [*keys, *scored] if (reason := missing(sides, key))}
-    obstacles = {key: why for key in keys if (why := row_obstacle(key, sides))}
+    both = [key for key in keys if all(key in one.obtained for side in sides for one in side)]
+    obstacles = {key: why for key in both if (why := row_obstacle(key, sides))}
     refused = {key: why for key, why in obstacles.items() if key not in gone}
     claims = _composites(sides, families, scenario, gone, refused)
     for key in keys:

@@ -348,8 +348,8 @@ def test_a_run_without_meter_and_caps_has_the_keys_that_it_had(capsys, children)
     plan = json.loads(Path("r/plan.json").read_text())
     assert sorted(plan) == [
         "budget_ns", "build", "caps", "cpubench", "cpus", "created_utc", "divisor", "floor_ps", "host_id", "id",
-        "llc_bytes", "machine", "max_passes", "min_passes", "predicted_pass_ns", "profile", "sample_ns", "samples", "schema",
-        "seed", "side", "skipped", "suite", "target_ppm", "variants", "windows",
+        "llc_bytes", "machine", "max_passes", "min_passes", "predicted_pass_ns", "profile", "sample_ns", "samples",
+        "schema", "seed", "side", "skipped", "suite", "target_ppm", "variants", "windows",
     ]  # fmt: skip
     assert (plan["caps"], plan["windows"], plan["budget_ns"]) == (["as-is"], [], 110 * 10**9)
     run = json.loads(Path("r/run.json").read_text())

@@ -181,8 +181,8 @@ def test_nothing_of_the_callers_environment_reaches_a_step(tmp_path, monkeypatch
 
 def test_a_window_that_ends_while_a_server_is_stopped_loses_no_span(tmp_path):
     """The end of its input was given, and is not given again when all that is left is cleared."""
-    told = in_child(tmp_path, BEGIN + '''
-serve = """echo '{"usage": [0, 0]}'; cat > /dev/null; sleep 0.4"""
+    told = in_child(tmp_path, BEGIN + """
+serve = "echo '{}'; cat > /dev/null; sleep 0.4"
 begun = Step("s", "k", "test", (table.place.shell, "-c", serve), action="start", server="one", fixed=False)
 desk.do(table, 0, begun)
 try:
@@ -191,5 +191,5 @@ except desk.Late:
     print("late", table.servers["one"].asked)
 desk.clear(table)
 print(len(table.servers), len(table.spans), verify.children())
-''')  # fmt: skip
+""")  # fmt: skip
     assert told.split("\n")[:2] == ["late -1", "0 1 set()"]
