@@ -36,7 +36,7 @@ def explained(side: Side, other: Side | None = None) -> Json:
         "tasks": rows,
         "notes": [f"no kernel prices {RULES[path].counted}: {', '.join(RULES[path].rows)} was not measured"
                   for path in COUNTED if path not in price]
-                 + [f"{row['task']}: nobody counted the bytes of {row['bytes_uncounted']:.0f} steps: their time is "
+                 + [f"{row['task']}: nobody counted the bytes of {row['bytes_uncounted']} steps: their time is "
                     "under files" for row in rows if row["paths"] is not None and row["bytes_uncounted"]],
         "against": None,
     }  # fmt: skip
@@ -71,7 +71,7 @@ def _task(tasks: TaskRun, row: TaskRow, price: Mapping[str, Estimate]) -> Json:
         return {"task": row.name, "repeats": 0, "paths": None, "reason": row.skipped or "no repeat that counts"}
     ns = one_ns(price)
     tables = [summed(seconds_of(row, one, ns)) for one in done]
-    uncounted = median(_uncounted(one) for one in done)
+    uncounted = max(_uncounted(one) for one in done)
     counts = {path: median(sum(t.counts[path] for t in tallies(row, one).values()) for one in done) for path in COUNTED}
     system_s = mean(sum(t.sys_s for t in tallies(row, one).values()) for one in done)
     total = sum(sum(table.values()) for table in tables)

@@ -20,7 +20,7 @@ STARTING_S = 0.25  # of a repeat: its process, and the removal of its files
 READY_S = {"T4": 0.7, "T5": 0.02, "T6": 0.3, "T3": 0.02}  # CPU time until an agent stands at its place
 AROUND_S = {"T4": 3.7, "T5": 2.5, "T6": 3.0, "T3": 2.5}  # of a window: ramp, preparation, what is cut at its end
 # That an agent and its tools may need at once, in MiB; half of the memory is for them. 64 agents of T4 on two CPUs took
-# 211 MiB in all, and the largest of their tools 34: the most that two dozen of them can have at once.
+# 211 MiB in all; the largest of their tools takes 34, so that 24 each leave room for 45 of them at once.
 AGENT_MB = {"T3": 32, "T4": 24, "T5": 6}
 CROWDS = {"quick": (("32k", 4.0),), "standard": (("1k", 64.0), ("32k", 4.0), ("32k", 32.0), ("119k", 4.0))}
 MOST_SESSIONS = 1024
