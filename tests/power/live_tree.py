@@ -1,21 +1,19 @@
-"""A host as a folder whose energy counter a thread of the test advances, by a model of load and limit."""
+"""A host as a folder whose energy counter a process beside the test advances, by a model of load and limit."""
 
 from __future__ import annotations
 
 import os
-import threading
-import time
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 from power import limit_trees, meter_trees
 
 IDLE_W, FREE_W = 40.0, 150.0
 ZONE = f"{limit_trees.POWERCAP}/intel-rapl:0"
 LIMIT = f"{ZONE}/constraint_0_power_limit_uw"
-LOADS = ("blake2b", "cpubench-copy")  # in the command lines of what draws power: the virus, the copies of a block
 
 
 def host(root: Path) -> Path:
@@ -31,39 +29,16 @@ def host(root: Path) -> Path:
 
 
 @contextmanager
-def drawing(root: Path, loaded: Callable[[], bool] | None = None) -> Iterator[None]:
-    """The host of ``root`` draws power meanwhile: 150 W under load, 40 W without, and 97 % of its limit at most."""
-    over, until = threading.Event(), time.monotonic() + 10
-    while loaded is None and _children_load() and time.monotonic() < until:  # of an earlier test, at its end
-        time.sleep(0.05)
-    thread = threading.Thread(target=_draw, args=(root, loaded or _children_load, over))
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _draw(root: Path, loaded: Callable[[], bool], over: threading.Event) -> None:
-    joules, last, looked, load = 0.0, time.monotonic(), 0.0, False
-    file = os.open(root / f"{ZONE}/energy_uj", os.O_WRONLY)
-    while not over.wait(0.005):
-        now = time.monotonic()
-        if now - looked > 0.05:
-            looked, load = now, loaded()
-        watts = min(FREE_W if load else IDLE_W, 0.97 * int((root / LIMIT).read_text() or 0) / 1e6)
-        joules, last = joules + watts * (now - last), now
-        os.pwrite(file, f"{round(joules * 1e6):016d}\n".encode(), 0)
-    os.close(file)
-
-
-def _children_load() -> bool:
-    """Whether a process that this one started, or one of theirs, is a load."""
-    for child in psutil.Process().children(recursive=True):
+def drawing(root: Path) -> Iterator[None]:
+    """The host of ``root`` draws power meanwhile: 150 W under a load of this process, 40 W without."""
+    files = [str(root / ZONE / "energy_uj"), str(root / LIMIT)]
+    command = [sys.executable, str(Path(__file__).with_name("draw.py")), *files]
+    with subprocess.Popen(
+        [*command, str(IDLE_W), str(FREE_W), str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:  # fmt: skip
+        assert process.stdout.readline() == b"drawing\n"
         try:
-            if any(word in " ".join(child.cmdline()) for word in LOADS):
-                return True
-        except psutil.Error:
-            continue
-    return False
+            yield
+        finally:
+            process.stdin.close()
+            assert process.wait() == 0
