@@ -102,11 +102,11 @@ def made_cell(variant: r.Variant, samples: int, factor: float) -> dict[str, Any]
     }  # fmt: skip
 
 
-def made_times(cells: list[dict[str, Any]]) -> dict[str, int]:
-    """The times of a block that took a second beside its samples."""
+def made_times(cells: list[dict[str, Any]], index: int = 0) -> dict[str, int]:
+    """The times of a block of this pass that took a second beside its samples."""
     timed_ns = sum(sum(cell["samples"]["wall_ns"]) for cell in cells)
-    return {"start_utc_ns": 1, "ready_ns": 1, "prepare_ns": 1, "rounds_ns": timed_ns + 10**9, "timed_ns": timed_ns,
-            "hook_ns": 0, "clock_read_ns": 30}  # fmt: skip
+    return {"start_utc_ns": 1000 * index, "ready_ns": 1, "prepare_ns": 1, "rounds_ns": timed_ns + 10**9,
+            "timed_ns": timed_ns, "hook_ns": 0, "clock_read_ns": 30}  # fmt: skip
 
 
 _EMPTY = r.Samples(**{name: [] for name in r.Samples.__struct_fields__})
@@ -155,7 +155,7 @@ def made_run(
         ]
         blocks.append(sealed({
             "schema": "cpubench.block/1", "plan_id": the_plan.id, "index": index, "cap": "as-is",
-            "times": made_times(cells), "environment": environment(index), "cells": cells, "windows": [],
+            "times": made_times(cells, index), "environment": environment(index), "cells": cells, "windows": [],
             "rounds": orders(msgspec.to_builtins(the_plan), index, "as-is"),
         }))  # fmt: skip
     return sealed({

@@ -85,7 +85,7 @@ def made_capped_run(
     for one in document["passes"]:
         (base,), index = one["blocks"], one["index"]
         blocks = []
-        for cap in level_order(seed, list(caps), index):
+        for turn, cap in enumerate(level_order(seed, list(caps), index)):
             slower, hotter = caps[cap]
             own = []
             for number, family in enumerate(families):
@@ -94,13 +94,14 @@ def made_capped_run(
                 own.append(made_window(family, variants, at, WATTS.get(family, 100.0) * hotter * watts, slower * drift))
             block = {k: v for k, v in base.items() if k != "sha256"} | {
                 "cap": cap, "windows": own, "plan_id": plan_id,
+                "times": base["times"] | {"start_utc_ns": 1000 * index + turn},
                 "limits": {"settle_ns": 10 * S, **dict.fromkeys(("asked", "steps", "before", "after"), limited)},
             }  # fmt: skip
             if cap == "as-is":
                 block["around_windows"] = made_environment(power_limits=0)
             else:
                 block |= {"cells": [], "rounds": [], "environment": made_environment(power_limits=7),
-                          "times": base["times"] | {"timed_ns": 0, "rounds_ns": 0, "hook_ns": 0}}  # fmt: skip
+                          "times": block["times"] | {"timed_ns": 0, "rounds_ns": 0, "hook_ns": 0}}  # fmt: skip
             blocks.append(sealed(block))
         one["blocks"] = blocks
     document["idle_after"] = made_log([(0, 0.0), (5 * S, 255.0), (10 * S, 510.0)])

@@ -59,6 +59,11 @@ class State:
         return min(len(side.blocks) for side in self.sides)
 
     @property
+    def stored(self) -> int:
+        """Passes of the run file: of cap levels a cut one among them, which lacks some."""
+        return self.passes if self.turns else max(len(side.blocks) for side in self.sides)
+
+    @property
     def spent_ns(self) -> int:
         return time.monotonic_ns() - self.began_ns
 
@@ -106,7 +111,7 @@ def measure_passes(state: State, workdir: Path, tell: Tell) -> Path:
                 except KeyboardInterrupt:  # the first of signals, and the last: others are ignored from then on
                     _write_runs(state, by)
                     raise
-                place.log(state.folder, "stopped", by=by, passes=state.passes)
+                place.log(state.folder, "stopped", by=by, passes=state.stored)
                 tell(f"stopped by {by}", state)
     except (UsageError, KeyboardInterrupt) as error:
         _check_there(state)
@@ -138,6 +143,7 @@ def _until_stop(state: State, workdir: Path, tell: Tell) -> str:
         except UsageError as error:
             _check_there(state)
             failures += 1
+            state.look()  # a repeat that failed leaves its first one, with which the pass may be whole
             place.log(state.folder, "block_failed", index=index, reason=str(error))
             tell(f"failed: {error}", state)
             if failures == GIVE_UP or error.code in FINAL:
@@ -183,7 +189,11 @@ def _block(state: State, side: Side, index: int, attempt: str, workdir: Path, ag
     rng = random.Random(f"{side.plan.seed}:{index}:{attempt}")
     child.run_child("cpubench.measure.block", arguments, workdir, rng, side.installed)
     if state.powered is not None:
-        check(state.powered, side.cap)
+        try:
+            check(state.powered, side.cap)
+        except UsageError:  # it does not count: no resume may find it
+            file.unlink(missing_ok=True)
+            raise
     return load_block(file, side.plan)
 
 

@@ -21,7 +21,7 @@ from cpubench.measure.child import Installed
 from cpubench.measure.folder import block_name
 from cpubench.results.gather import TURNS
 from cpubench.results.load import load_block
-from cpubench.results.parse import parse, read, shown
+from cpubench.results.parse import check_text, parse, read, shown
 from cpubench.results.records import Block, Plan
 from cpubench.results.records import Side as Label
 
@@ -69,10 +69,17 @@ class Side:
     def load_finished(self) -> None:
         """Adds the blocks that the folder holds beyond those that are known."""
         while (file := self.block_file(len(self.blocks))).exists():
-            self.add(load_block(file, self.plan))
+            self.add(self._load(file, len(self.blocks)))
         for at, first in enumerate(self.blocks):
             if at not in self.set_aside and (again := self.block_file(at, again=True)).exists():
-                self.set_aside[at], self.blocks[at] = first, load_block(again, self.plan)
+                self.set_aside[at], self.blocks[at] = first, self._load(again, at)
+
+    def _load(self, file: Path, index: int) -> Block:
+        block = load_block(file, self.plan)
+        if (block.index, block.cap) != (index, self.cap):
+            text = f"holds the block of pass {block.index} at {block.cap}, which is another one: remove this file"
+            raise UsageError("block", text, str(file))
+        return block
 
 
 def at_levels(folder: Path, plan: Plan) -> list[Side]:
@@ -111,6 +118,11 @@ def resumed_sides(folder: Path, load: Any) -> list[Side]:
     other, told = _installed(None if prefix is None else Path(prefix), settings)
     if plans["b"].build != told["build"]:
         raise UsageError("resume", "the other build is no longer the one that was measured: start anew", str(folder))
+    planned = plans["b"].side.settings if plans["b"].side is not None else {}
+    if settings != planned:
+        text = f"its settings {settings} are not those of the plan, {planned}"
+        raise UsageError("turns", shown(text, 200), str(turns))
+    _check_differ(settings)
     return [Side(folder / "a", plans["a"]), Side(folder / "b", plans["b"], other)]
 
 
@@ -128,12 +140,18 @@ def settings_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
             raise UsageError("usage", f"'{shown(text, 60)}' is not like NAME=VALUE", "--ab-set")
         if name.startswith("PYTHON"):
             raise UsageError("usage", f"{shown(name, 40)} does not reach the processes that measure", "--ab-set")
-        if os.environ.get(name) == value:
-            raise UsageError(
-                "usage", f"{shown(name, 40)} has that value already: both sides would be alike", "--ab-set"
-            )
+        check_text(text, "usage", "--ab-set")
         found[name] = value
+    _check_differ(found)
     return found
+
+
+def _check_differ(settings: dict[str, str]) -> None:
+    """UsageError where side A has a setting of side B already, in the environment of this process."""
+    for name, value in settings.items():
+        if os.environ.get(name) == value:
+            text = f"{shown(name, 40)} has that value already: both sides would be alike"
+            raise UsageError("usage", text, "--ab-set")
 
 
 def _installed(prefix: Path | None, settings: dict[str, str]) -> tuple[Installed, Json]:
@@ -143,6 +161,7 @@ def _installed(prefix: Path | None, settings: dict[str, str]) -> tuple[Installed
         own = Installed(settings=settings)
         return own, {"suite": SUITE_VERSION, "build": build.build(), "versions": versions,
                      "cpubench": build.imported()["cpubench"]}  # fmt: skip
+    check_text(str(prefix), "ab", "--ab")
     python = prefix / "bin" / "python"
     if not python.exists():
         raise UsageError("ab", "is no prefix of a cpubench: it has no bin/python", str(prefix))

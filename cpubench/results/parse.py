@@ -39,6 +39,12 @@ _int64 = Decoder(Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]).decode
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[-+.\w]+', re.DOTALL)
 
 
+def check_text(text: str, code: str, where: str) -> None:
+    """UsageError where a path or a setting has bytes that are no UTF-8: no file of a run could hold it."""
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise UsageError(code, f"{shown(text, 80)} holds bytes that are no UTF-8: no file of a run can hold it", where)
+
+
 def shown(text: str, limit: int = LINE) -> str:
     """Foreign text on one line: escaped as in repr() what is no plain character, without the middle if it is long."""
     text = text if len(text) <= 4 * limit else text[: 2 * limit] + text[-2 * limit :]

@@ -29,6 +29,7 @@ from cpubench.power.channel import LATER
 from cpubench.power.registers import Host
 from cpubench.power.standing import in_force
 from cpubench.results.orders import level_order
+from cpubench.results.parse import check_text
 from cpubench.results.windows import Limits, Power
 from cpubench.tasks import inputs, plan, programs, spans
 from cpubench.tasks.catalogue import Task
@@ -105,6 +106,7 @@ class Run:
 @contextmanager
 def _scratch(parent: Path) -> Iterator[Path]:
     """A folder for the files of agents that is gone afterwards, however this process ends."""
+    check_text(str(parent), "workdir", str(parent))
     try:
         folder = Path(tempfile.mkdtemp(prefix=".scratch-", dir=parent))
         try:

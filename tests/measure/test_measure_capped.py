@@ -16,7 +16,7 @@ from cpubench.errors import UsageError
 from cpubench.measure import child as processes
 from cpubench.results.files import sealed
 from cpubench.results.load import load_run
-from cpubench.results.orders import orders
+from cpubench.results.orders import level_order, orders
 from cpubench.results.records import Plan
 
 SHORT = "settle=0.02,idle=0.3,uncapped=1,verify=1,total=0.4,least=0.05"
@@ -207,18 +207,19 @@ def made_host(write):
     return init
 
 
+@pytest.mark.parametrize("turn", [0, 1])
 @pytest.mark.parametrize("fault", [KeyboardInterrupt(), UsageError("child_failed", "no memory", "block")])
-def test_whatever_ends_a_run_gives_the_limits_back_and_keeps_whole_passes(capsys, blocks, root, before, fault):
+def test_whatever_ends_a_run_gives_the_limits_back_and_keeps_whole_passes(capsys, blocks, root, before, fault, turn):
     def fail():
         raise fault
 
-    blocks.during = {(3, "100W"): fail}
+    blocks.during = {(3, level_order(7, ["100W", "as-is"], 3)[turn]): fail}
     code, _, err = capped(capsys, root, "--cap", "100W", "--cap", "as-is", "--meter", "none")
     assert code == (130 if isinstance(fault, KeyboardInterrupt) else 2)
     assert "3 passes are kept" in err[-1]
     assert limit_trees.limits(root) == before
     run = load_run(Path("r"))
-    assert len([one for one in run.passes if len(one.blocks) == 2]) == 3
+    assert [len(one.blocks) for one in run.passes] == [2, 2, 2] + [1] * turn
     assert cpubench(capsys, "validate", "r")[0] == 0
     files = {path.name: path.read_bytes() for path in Path("r").glob("block-*.json")}
     blocks.during = {}
@@ -240,6 +241,8 @@ def test_a_limit_that_somebody_else_changes_ends_the_run_and_is_left_alone(capsy
     assert "holds 123000000, which is neither ours" in err[-1]
     assert f"2 passes are kept in {Path('r').resolve()}" in err[-1]
     assert (root / live_tree.LIMIT).read_text() == "123000000\n"
+    assert not Path("r/block-002-100W.json").exists()  # it does not count, and no resume may find it
+    assert cpubench(capsys, "validate", "r")[0] == 0
     code, _, err = cpubench(capsys, "run", "--resume", "r", "--root", root)
     assert (code, "`cpubench power restore`" in err[-1]) == (2, True)
     assert cpubench(capsys, "power", "restore", "--accept", "--root", root)[0] == 0
@@ -252,6 +255,7 @@ def test_a_limit_of_as_is_that_changes_ends_the_run_too(capsys, blocks, root):
     assert (code, "something else changed a limit" in err[-1]) == (2, True)
     assert "holds 300000000, not 350000000" in err[-1]
     assert (root / live_tree.LIMIT).read_text() == "300000000\n"
+    assert not Path("r/block-001-as-is.json").exists()
 
 
 @pytest.mark.parametrize("arguments", [[], ["--cap", "100W", "--meter", "none"]])

@@ -27,8 +27,9 @@ S = 10**9
 
 def disturbed(plan, index, took_ns=5 * S):
     """A block in whose ten seconds somebody else took five of each CPU."""
-    before = {"t_ns": 0, "others_ns": 0}
-    after = {"t_ns": 10 * S, "others_ns": took_ns * len(plan.cpus)}
+    at = 100 * S * index + took_ns
+    before = {"t_ns": at, "others_ns": 0}
+    after = {"t_ns": at + 10 * S, "others_ns": took_ns * len(plan.cpus)}
     one = {key: value for key, value in block(plan, index).items() if key != "sha256"}
     return sealed(one | {"environment": {"before": before, "after": after, "busiest": [], "reasons": {}}})
 
@@ -118,6 +119,33 @@ def test_an_interrupted_repetition_keeps_the_block_that_it_was_for(capsys, distu
     assert cpubench(capsys, "validate", "r")[0] == 0
 
 
+def test_a_repetition_that_fails_leaves_its_first_block_and_the_width_of_all(capsys, disturb, monkeypatch):
+    made_up = disturb({11})  # the last one
+
+    def child(module, arguments, *rest):
+        if "again" in arguments[-1]:
+            raise UsageError("child_failed", "no memory", "block")
+        made_up(module, arguments, *rest)
+
+    monkeypatch.setattr(processes, "run_child", child)
+    assert cpubench(capsys, *RUN)[0] == 0
+    run = load_run(Path("r"))
+    assert (len(run.passes), run.passes[11].set_aside) == (12, [])
+    assert cpubench(capsys, "validate", "r")[0] == 0
+
+
+def test_a_file_that_holds_another_block_is_not_gone_on_from(capsys, disturb):
+    made_up = disturb(())
+    made_up.ends[5] = KeyboardInterrupt()
+    assert cpubench(capsys, *RUN)[0] == 130
+    Path("r/block-005-as-is.json").write_bytes(Path("r/block-000-as-is.json").read_bytes())
+    made_up.ends.clear()
+    code, _, err = cpubench(capsys, "run", "--resume", "r")
+    assert (code, "block-005-as-is.json: holds the block of pass 0 at as-is" in err[-1]) == (2, True)
+    Path("r/block-005-as-is.json").unlink()
+    assert cpubench(capsys, "run", "--resume", "r")[0] == 0
+
+
 def test_two_sides_take_turns_in_every_pass_with_the_same_sizes(capsys, disturb):
     made_up = disturb(())
     code, out, _ = cpubench(capsys, *RUN, *LONG, "--ab-set", "GLIBC_TUNABLES=glibc.malloc.check=0", "--json")
@@ -140,13 +168,22 @@ def test_two_sides_take_turns_in_every_pass_with_the_same_sizes(capsys, disturb)
     assert cpubench(capsys, "validate", "r/a")[0] == cpubench(capsys, "validate", "r/b")[0] == 0
 
 
-def test_two_sides_go_on_where_they_were_interrupted(capsys, disturb):
+def test_two_sides_go_on_where_they_were_interrupted(capsys, disturb, monkeypatch):
     made_up = disturb(())
     made_up.ends[5] = KeyboardInterrupt()
     code, _, err = cpubench(capsys, *RUN, *LONG, "--ab-set", "A=1")
     assert (code, "5 passes are kept" in err[-1]) == (130, True)
     assert all(load_run(Path("r", label)).stopped.by == "interrupted" for label in "ab")
     made_up.ends.clear()
+    monkeypatch.setenv("A", "1")
+    code, _, err = cpubench(capsys, "run", "--resume", "r")
+    assert (code, "A has that value already: both sides would be alike" in err[-1]) == (2, True)
+    monkeypatch.delenv("A")
+    turns = Path("r/turns.json").read_text()
+    Path("r/turns.json").write_text(turns.replace('"1"', '"4"'))
+    code, _, err = cpubench(capsys, "run", "--resume", "r")
+    assert (code, "its settings {'A': '4'} are not those of the plan, {'A': '1'}" in err[-1]) == (2, True)
+    Path("r/turns.json").write_text(turns)
     assert cpubench(capsys, "run", "--resume", "r")[0] == 0
     runs = [load_run(Path("r", label)) for label in "ab"]
     assert [len(run.passes) for run in runs] == [12, 12]
@@ -157,6 +194,7 @@ def test_two_sides_go_on_where_they_were_interrupted(capsys, disturb):
     ("arguments", "text"),
     [
         (["--ab", "nowhere"], "nowhere: is no prefix of a cpubench: it has no bin/python"),
+        (["--ab", "\udcff"], "--ab: \\udcff holds bytes that are no UTF-8"),
         (["--ab", "empty"], "empty: holds no cpubench that can take turns with this one: "),
         (["--ab-set", "noequals"], "--ab-set: 'noequals' is not like NAME=VALUE"),
         (["--ab-set", "=1"], "--ab-set: '=1' is not like NAME=VALUE"),
@@ -204,5 +242,7 @@ def test_a_setting_that_both_sides_would_have_is_refused(monkeypatch):
     with pytest.raises(UsageError, match="SAME has that value already"):
         settings_of(["SAME=1"])
     assert settings_of(["SAME=2"]) == {"SAME": "2"}
+    with pytest.raises(UsageError, match=r"B=\\udcff holds bytes that are no UTF-8"):
+        settings_of(["B=\udcff"])
     with pytest.raises(UsageError, match="PYTHONHASHSEED does not reach"):
         settings_of(["PYTHONHASHSEED=1"])

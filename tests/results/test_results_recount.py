@@ -82,7 +82,15 @@ COUNTS: dict[str, tuple[Change, str, str]] = {
     "a block set aside with other rounds": (
         lambda d: d["passes"][3].update(set_aside=[block(d, 2)]), "rounds", "passes[3].set_aside[0].rounds",
     ),
+    "a block in two passes": (lambda d: clocked(d, 10**9, 1000), "clocks", "passes[3].blocks[0]"),
+    "a pass before its time": (lambda d: clocked(d, 10, 10), "clocks", "passes[3].blocks[0]"),
 }  # fmt: skip
+
+
+def clocked(document: Doc, boot_ns: int, utc_ns: int) -> None:
+    """The clocks of a block that stood elsewhere have come with it."""
+    block(document)["environment"]["before"]["t_ns"] = boot_ns
+    block(document)["times"]["start_utc_ns"] = utc_ns
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -108,6 +116,14 @@ def sums_of_copies(document: Doc, name: str) -> None:
 
 def test_a_true_run_is_valid(tmp_path: Path, document: Doc) -> None:
     assert validate(written(tmp_path, document))["valid"]
+
+
+def test_a_run_that_goes_on_after_a_boot_or_a_stepped_clock_is_valid(document: Doc) -> None:
+    clocked(document, 10, 3000)
+    check_counts(msgspec.convert(document, Run))
+    clocked(document, 10**9 + 1, 0)
+    block(document, 4)["environment"]["before"]["t_ns"] = 10**9 + 2
+    check_counts(msgspec.convert(document, Run))
 
 
 def test_a_failed_cell_may_have_been_emptied(tmp_path: Path, document: Doc) -> None:

@@ -76,7 +76,9 @@ def test_blocks_of_a_folder_come_in_order_and_once(folder: Path, document: Doc) 
 
 def measured_again(folder: Path, document: Doc, **moved: int) -> Doc:
     """A second measurement of pass 1, which counts; the first had what ``moved``."""
-    first, second = sealed(block(document, 1) | {"environment": made_environment(**moved)}), block(document, 1)
+    second = block(document, 1)
+    earlier = {"environment": made_environment(**moved), "times": second["times"] | {"start_utc_ns": 500}}
+    first = sealed(second | earlier)
     document["passes"][1]["set_aside"] = [first]
     written(folder, sealed(document))
     (folder / "block-001-as-is.json").write_bytes(canonical(first))
