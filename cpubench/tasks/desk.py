@@ -212,16 +212,17 @@ _ACTIONS = {"run": _run, "start": _start, "ask": _ask, "stop": _stop}
 
 def _strays(desk: Desk, span: Span) -> list[str]:
     """Names of processes that a step left running, killed; the time of those that ended meanwhile is the step's."""
-    names = []
-    for pid in sorted((verify.children() or set()) - desk.ours):
-        done, _, usage = os.wait4(pid, os.WNOHANG)
-        if done:
-            span.add(usage)
-            continue
-        with suppress(OSError):
-            names.append(Path(f"/proc/{pid}/comm").read_text().strip())
-        os.kill(pid, signal.SIGKILL)
-        os.wait4(pid, 0)
+    names, end_ns = [], time.monotonic_ns() + ENDING_NS
+    while (left := (verify.children() or set()) - desk.ours) and time.monotonic_ns() < end_ns:
+        for pid in sorted(left):  # whose children are ours once it has ended
+            done, _, usage = os.wait4(pid, os.WNOHANG)
+            if done:
+                span.add(usage)
+                continue
+            with suppress(OSError):
+                names.append(Path(f"/proc/{pid}/comm").read_text().strip())
+            os.kill(pid, signal.SIGKILL)
+            os.wait4(pid, 0)
     return names
 
 

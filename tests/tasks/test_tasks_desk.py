@@ -67,6 +67,19 @@ print(fails(step("(sleep 0.05 & ) ; sleep 0.3")))
     assert rest == ["set()", "passed"]
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_what_strays_have_started_is_killed_too(tmp_path, late):
+    chain = "setsid sh -c '( (sleep 300; :); :); :' & "  # each a process
+    rest, times = ("sleep 300", ", timeout_s=0.5") if late else ("sleep 0.3", "")
+    told = in_child(tmp_path, BEGIN + f"""
+print(fails(step("{chain}{rest}"{times})))
+print(verify.children())
+""")  # fmt: skip
+    first, left = told.splitlines()
+    assert first == "s: not done after 0.5 s" if late else first.startswith("s: process left behind: sh, sh, s")
+    assert left == "set()"
+
+
 def test_a_step_that_does_not_end_is_killed_with_its_children(tmp_path):
     told = in_child(tmp_path, BEGIN + """
 print(fails(step("sleep 300; exit 0", timeout_s=0.3)))
