@@ -2,8 +2,9 @@
 
     python draw.py COUNTER LIMIT IDLE_W FREE_W PID
 
-A process of its own: a thread beside a meter of the same interpreter stood still while a child was started, and its
-energy arrived in the next watch, 127 W of 40. It says so once the counter moves, and ends with its standard input."""
+A process of its own: while the test computes, a thread of it gets the interpreter back 5 ms after each call, of which a
+look at all processes has hundreds; the energy of that time came in the watch after it, 127 W at a rest of 40. It says
+so once the counter moves, and ends with its standard input."""
 
 from __future__ import annotations
 
