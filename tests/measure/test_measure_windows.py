@@ -66,7 +66,7 @@ def told_of(root, meter="powercap:package"):
 @pytest.mark.parametrize("cap", ["as-is", "100W"])
 def test_a_window_has_raw_readings_at_each_edge_and_those_with_hooks_come_last(tmp_path, root, cap):
     plan = plan_with_window()
-    with live_tree.drawing(root, lambda: True):
+    with live_tree.drawing(root, live_tree.FREE_W):
         block = measured(tmp_path, plan, cap, told_of(root))
     (window,) = block.windows
     assert [(cell.kernel, cell.metered) for cell in window.cells] == [

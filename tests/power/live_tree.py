@@ -29,12 +29,12 @@ def host(root: Path) -> Path:
 
 
 @contextmanager
-def drawing(root: Path) -> Iterator[None]:
-    """The host of ``root`` draws power meanwhile: 150 W under a load of this process, 40 W without."""
+def drawing(root: Path, idle_w: float = IDLE_W) -> Iterator[None]:
+    """The host of ``root`` draws power meanwhile: 150 W under a load of this process, ``idle_w`` without."""
     files = [str(root / ZONE / "energy_uj"), str(root / LIMIT)]
     command = [sys.executable, str(Path(__file__).with_name("draw.py")), *files]
     with subprocess.Popen(
-        [*command, str(IDLE_W), str(FREE_W), str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [*command, str(idle_w), str(FREE_W), str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:  # fmt: skip
         assert process.stdout.readline() == b"drawing\n"
         try:
