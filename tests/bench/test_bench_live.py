@@ -76,7 +76,7 @@ def live(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
 
 def test_a_session_measures_once_and_says_where(pytester: pytest.Pytester, runner: Runner) -> None:
     result = live(pytester)
-    result.assert_outcomes(passed=14)
+    result.assert_outcomes(passed=14, skipped=1)
     ((names, profile, out),) = runner.calls
     assert (len(names), profile) == (14, "quick")
     result.stdout.fnmatch_lines(
@@ -91,12 +91,12 @@ def test_a_session_measures_once_and_says_where(pytester: pytest.Pytester, runne
 
 
 def test_only_what_is_selected_is_measured(pytester: pytest.Pytester, runner: Runner) -> None:
-    live(pytester, "-k", "spawn and cores").assert_outcomes(passed=1, deselected=13)
+    live(pytester, "-k", "spawn and cores").assert_outcomes(passed=1, deselected=14)
     assert runner.calls[0][0] == ["spawn_fork_exec[rss=384M]@cores"]
 
 
 def test_the_profile_decides_what_is_collected(pytester: pytest.Pytester, runner: Runner) -> None:
-    live(pytester, "--cpubench-profile=standard", "-k", "not cpus").assert_outcomes(passed=17)
+    live(pytester, "--cpubench-profile=standard", "-k", "not cpus").assert_outcomes(passed=17, skipped=1)
     assert runner.calls[0][1] == "standard"
 
 
@@ -124,7 +124,7 @@ def test_a_live_session_compares_with_a_saved_one_of_this_host(
 def test_a_refused_measurement_is_one_line_in_each_test(pytester: pytest.Pytester, runner: Runner) -> None:
     runner.error = "another run holds the lock of this host"
     result = live(pytester, "--benchmark-json=out.json")
-    result.assert_outcomes(failed=14)
+    result.assert_outcomes(failed=14, skipped=1)
     assert len(runner.calls) == 1
     assert result.stdout.lines.count(f"there is no finished run: {runner.error}") == 14
     assert "Traceback" not in result.stdout.str()
@@ -143,7 +143,7 @@ def test_what_the_run_could_not_measure_is_skipped(
         {"label": "", "scored": True, "strict": False, "each": None}]}]  # fmt: skip
     monkeypatch.setattr(sys.modules["cpubench._native"], "kernels", lambda: more)
     result = live(pytester, "-k", "lock")
-    result.assert_outcomes(passed=2, skipped=2, deselected=12)
+    result.assert_outcomes(passed=2, skipped=2, deselected=13)
     result.stdout.fnmatch_lines(["SKIPPED*not in the plan of this run (profile quick)"])
 
 

@@ -64,7 +64,7 @@ def benchmarks(file: Path) -> dict[str, Any]:
 
 def test_a_replay_shows_every_variant_of_the_plan(pytester: pytest.Pytester, run: Path) -> None:
     result = replay(pytester, run, "--benchmark-json=out.json")
-    result.assert_outcomes(passed=17)
+    result.assert_outcomes(passed=17, skipped=1)
     result.stdout.fnmatch_lines([f"cpubench: shows {run} (made-0, profile quick, 4 passes, cap as-is)"])
     shown = benchmarks(pytester.path / "out.json")
     assert len(shown) == 17
@@ -100,7 +100,7 @@ def test_json_holds_stable_facts_of_the_host_apart_from_those_of_the_run(pyteste
 
 
 def test_a_selection_shows_only_what_it_names(pytester: pytest.Pytester, run: Path) -> None:
-    replay(pytester, run, "-k", "spawn and cores").assert_outcomes(passed=1, deselected=16)
+    replay(pytester, run, "-k", "spawn and cores").assert_outcomes(passed=1, deselected=17)
     test = f"{SUITES}/bench_memory.py::test_memory[mem_chase[set=16K]-1]"
     pytester.runpytest_inprocess(test, *QUIET, "--cpubench-run", str(run)).assert_outcomes(passed=1)
 
@@ -111,7 +111,7 @@ def test_a_failed_variant_fails_with_its_reason_and_the_others_are_in_the_json(
     reason = "killed by signal 11"
     broken = write_run(run.parent / "broken", without_samples(made_run(4), SPAWN, "cores", reason))
     result = replay(pytester, broken, "--benchmark-json=out.json")
-    result.assert_outcomes(passed=16, failed=1)
+    result.assert_outcomes(passed=16, failed=1, skipped=1)
     result.stdout.fnmatch_lines([f"*test_spawn[[]{SPAWN.replace('[', '[[]')}-cores]*", f"{reason} (pass 0)"])
     assert "Traceback" not in result.stdout.str()
     assert len(benchmarks(pytester.path / "out.json")) == 16
@@ -122,14 +122,14 @@ def test_a_failed_variant_fails_with_its_reason_and_the_others_are_in_the_json(
 def test_a_skipped_variant_is_skipped_with_its_reason(pytester: pytest.Pytester, tmp_path: Path) -> None:
     skipped = [Missing("switch_pipe[place=sibling]@1", "no core has two threads")]
     result = replay(pytester, write_run(tmp_path / "run", made_run(2, skipped=skipped)))
-    result.assert_outcomes(passed=17, skipped=1)
+    result.assert_outcomes(passed=17, skipped=2)
     result.stdout.fnmatch_lines(["SKIPPED*no core has two threads"])
 
 
 def test_a_family_that_the_run_has_not_is_one_skip(pytester: pytest.Pytester, tmp_path: Path) -> None:
     variants = [v for v in made_variants() if v.family == "lock"]
     result = replay(pytester, write_run(tmp_path / "run", made_run(2, variants=variants)))
-    result.assert_outcomes(passed=len(variants), skipped=4)
+    result.assert_outcomes(passed=len(variants), skipped=5)
     result.stdout.fnmatch_lines(["SKIPPED*there is no variant of spawn"])
 
 
@@ -173,7 +173,7 @@ def test_a_bad_run_is_one_line_and_a_usage_error(
 def test_saved_runs_compare_and_plot(pytester: pytest.Pytester, run: Path) -> None:
     # pygal's importlib_metadata takes the standard library's finder away: later inner sessions would have no plugins
     slower = write_run(run.parent / "slower", made_run(4, slower=1.5))
-    replay(pytester, run, "--benchmark-save=base", "-k", "mem").assert_outcomes(passed=5, deselected=12)
+    replay(pytester, run, "--benchmark-save=base", "-k", "mem").assert_outcomes(passed=5, deselected=13)
     result = replay_apart(pytester, slower, "--benchmark-compare", "--benchmark-histogram=plot/h", "-k", "mem")
     result.stdout.fnmatch_lines(["*set=16K]-1] (0001_base)*", "*set=16K]-1] (NOW)*"])
     assert "machine_info is different" not in result.stdout.str() + result.stderr.str()
@@ -182,7 +182,7 @@ def test_saved_runs_compare_and_plot(pytester: pytest.Pytester, run: Path) -> No
     result = replay_apart(pytester, slower, *fail)
     assert result.ret != 0
     assert "Performance has regressed" in result.stderr.str()
-    replay(pytester, run, *fail).assert_outcomes(passed=2, deselected=15)
+    replay(pytester, run, *fail).assert_outcomes(passed=2, deselected=16)
     (saved,) = (pytester.path / ".benchmarks").glob("*/*.json")
     assert "data" not in json.loads(saved.read_text())["benchmarks"][0]["stats"]
     assert json.loads(saved.read_text())["cpubench"]["run"] == "made-0"
@@ -193,7 +193,7 @@ def test_comparing_two_machines_warns_and_goes_on(pytester: pytest.Pytester, run
     other = write_run(run.parent / "other", sealed(there | {"host": there["host"] | {"hostname": "there"}}))
     replay(pytester, run, "--benchmark-save=base", "-k", "spawn")
     result = replay_apart(pytester, other, "--benchmark-compare", "-k", "spawn")
-    result.assert_outcomes(passed=3, deselected=14)
+    result.assert_outcomes(passed=3, deselected=15)
     assert "machine_info is different" in result.stderr.str()
 
 
@@ -204,16 +204,18 @@ def test_operations_keep_their_own_unit_beside_nanoseconds(pytester: pytest.Pyte
 
 
 def test_options_that_call_the_target_once_more_do_no_harm(pytester: pytest.Pytester, run: Path) -> None:
-    replay(pytester, run, "--benchmark-cprofile=tottime", "--benchmark-cprofile-loops=9").assert_outcomes(passed=17)
-    replay(pytester, run, "--benchmark-disable").assert_outcomes(passed=17)
-    replay(pytester, run, "--benchmark-only", "--benchmark-disable-gc").assert_outcomes(passed=17)
-    replay(pytester, run, "--benchmark-skip").assert_outcomes(skipped=17)
+    replay(pytester, run, "--benchmark-cprofile=tottime", "--benchmark-cprofile-loops=9").assert_outcomes(
+        passed=17, skipped=1
+    )
+    replay(pytester, run, "--benchmark-disable").assert_outcomes(passed=17, skipped=1)
+    replay(pytester, run, "--benchmark-only", "--benchmark-disable-gc").assert_outcomes(passed=17, skipped=1)
+    replay(pytester, run, "--benchmark-skip").assert_outcomes(skipped=18)
 
 
 def test_names_for_compare_are_the_same_by_path_by_name_and_from_a_wheel(pytester: pytest.Pytester, run: Path) -> None:
     replay(pytester, run, "--benchmark-json=path.json")
     by_name = ("--pyargs", "cpubench.suites", "--cpubench-run", str(run))
-    pytester.runpytest_inprocess(*by_name, *QUIET, "--benchmark-json=name.json").assert_outcomes(passed=17)
+    pytester.runpytest_inprocess(*by_name, *QUIET, "--benchmark-json=name.json").assert_outcomes(passed=17, skipped=1)
     site, package = pytester.mkdir("site"), Path(SUITES).parent / "cpubench"
     if not package.exists():  # installed: the suites are inside
         package = Path(SUITES).parent
@@ -233,13 +235,13 @@ def test_names_for_compare_are_the_same_by_path_by_name_and_from_a_wheel(pyteste
 
 def test_a_replay_needs_no_extension(pytester: pytest.Pytester, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cpubench._native", None)
-    replay(pytester, run).assert_outcomes(passed=17)
+    replay(pytester, run).assert_outcomes(passed=17, skipped=1)
 
 
 def test_a_foreign_run_cannot_write_to_the_terminal(pytester: pytest.Pytester, tmp_path: Path) -> None:
     document = made_run(2, skipped=[Missing("lock_all@1", "no\x1b[31m reason")], id="made\x1b[31m")
     result = replay(pytester, write_run(tmp_path / "run", document), "-v")
-    result.assert_outcomes(passed=17, skipped=1)
+    result.assert_outcomes(passed=17, skipped=2)
     assert "\x1b" not in result.stdout.str()
     text = json.dumps(document).replace('"file_create"', '"file_\\u001b[2Jcreate"')  # names of kernels are plain
     result = replay(pytester, write_run(tmp_path / "other", json.loads(text)), "-v")

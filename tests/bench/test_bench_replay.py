@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import cpubench.suites
 import msgspec
 import pytest
 from made import made_run
@@ -65,6 +67,18 @@ def test_a_profile_collects_what_a_run_of_it_plans() -> None:
         chosen, missing = choose(native.kernels(), host, Request(profile=profile))
         planned = {v.key for v in chosen} | {m.variant for m in missing}
         assert {row.key for row in rows_of_kernels(native.kernels(), PROFILES[profile], True, host.cores)} == planned
+
+
+def test_every_family_of_the_registry_has_its_suite() -> None:
+    """A row without one would be in the export and in no table."""
+    native = pytest.importorskip("cpubench._native")
+    families = {kernel["family"] for kernel in native.kernels() if "hidden" not in kernel["flags"]}
+    folder = Path(cpubench.suites.__file__).parent
+    assert {file.name for file in folder.glob("bench_*.py")} == {f"bench_{family}.py" for family in families}
+    for family in families:
+        file, test = Row(family, "x", "1").fullname.removesuffix("[x-1]").split("::")
+        text = (folder / Path(file).name).read_text()
+        assert f'@pytest.mark.cpubench("{family}")\ndef {test}(' in text
 
 
 def test_a_row_has_one_name_for_pytest_for_compare_and_for_the_plan() -> None:
