@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from cpubench.errors import UsageError
 
 AS_IS = "as-is"
-FORMS = "give watts (250W), a share of the uncapped power (70%) or as-is"
+FORMS = "give watts (250W), a share of the uncapped power (70%), as-is or proxy:freq=2.4GHz"
+LEAVE = "; as-is leaves the limits alone"
 SCOPES = ("wall", "board", "package", "soc", "module", "superchip")  # of one limit: none is of a sum
 MOST_W = 100_000.0  # a whole rack; more is a slip of the unit
 _NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,6})?)"
 _WATTS = re.compile(rf"{_NUMBER}\s*W", re.IGNORECASE)
+_BARE = re.compile(rf"{_NUMBER}\s*W?", re.IGNORECASE)
 _PERCENT = re.compile(rf"{_NUMBER}\s*%")
 _FREQUENCY = re.compile(rf"proxy:freq={_NUMBER}\s*([MG])Hz", re.IGNORECASE)
 
@@ -45,17 +47,15 @@ def parse_level(text: str, where: str = "--cap") -> Level:
     if plain.lower() == AS_IS:
         return Level(AS_IS)
     if match := _WATTS.fullmatch(plain):
-        watts = _positive(match[1], text, where)
-        if watts > MOST_W:
-            raise UsageError("level", f"{text[:40]!r} is above {MOST_W:.0f} W, which no host draws: check unit", where)
+        watts = _watts(match[1], text, where, LEAVE)
         return Level(f"{watts:.12g}W", watts=watts)
     if match := _PERCENT.fullmatch(plain):
-        percent = _positive(match[1], text, where)
+        percent = _positive(match[1], text, where, LEAVE)
         if percent > 100:
             raise UsageError("level", f"{text[:40]!r} is no cap: at most 100% of the uncapped power", where)
         return Level(f"{percent:.12g}%", percent=percent)
     if match := _FREQUENCY.fullmatch(plain):
-        value = _positive(match[1], text, where)
+        value = _positive(match[1], text, where, LEAVE)
         khz = round(value * (1e6 if match[2] in "Gg" else 1e3))
         return Level(f"proxy:freq={value:.12g}{match[2].upper()}Hz", khz=khz)
     if plain.startswith("proxy:quota"):
@@ -65,11 +65,10 @@ def parse_level(text: str, where: str = "--cap") -> Level:
 
 def parse_watts(text: str, where: str) -> float:
     """Watts above 0, with or without their unit."""
-    plain = text.strip()
-    level = parse_level(plain if plain[-1:] in "Ww" else f"{plain}W", where)
-    if level.watts is None:
-        raise UsageError("level", f"{text[:40]!r} is no number of watts", where)
-    return level.watts
+    match = _BARE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError("level", f"{text[:40]!r} is no number of watts: give 250 or 250W", where)
+    return _watts(match[1], text, where)
 
 
 def parse_external(text: str, where: str = "--cap-external") -> External:
@@ -80,10 +79,17 @@ def parse_external(text: str, where: str = "--cap-external") -> External:
     return External(parse_watts(watts, where), scope or SCOPES[0])
 
 
-def _positive(digits: str, text: str, where: str) -> float:
+def _watts(digits: str, text: str, where: str, instead: str = "") -> float:
+    watts = _positive(digits, text, where, instead)
+    if watts > MOST_W:
+        raise UsageError("level", f"{text[:40]!r} is above {MOST_W:.0f} W, which no host draws: check unit", where)
+    return watts
+
+
+def _positive(digits: str, text: str, where: str, instead: str = "") -> float:
     value = float(digits)
     if value <= 0:
-        raise UsageError("level", f"{text[:40]!r}: a cap is above 0; as-is leaves the limits alone", where)
+        raise UsageError("level", f"{text[:40]!r}: a cap is above 0{instead}", where)
     return value
 
 

@@ -49,7 +49,10 @@ def open_meter(name: str, root: Path = ROOT, allow_estimated: bool = False) -> M
         return _first(rest, root, allow_estimated)
     backend = next((one for one in BACKENDS if one.name == kind), None)
     if backend is None or (rest and rest not in TOTALS):
-        known = f"a meter is one of {', '.join(NAMES)}; one of the host's may say its scope: powercap:package+dram"
+        known = (
+            f"a meter is one of {', '.join(NAMES)}, for a run also none, and csv for `cpubench run`;"
+            " one of the host's may say its scope: powercap:package+dram"
+        )
         raise UsageError("meter", known, _option(name))
     made = _opened(backend, rest, root, allow_estimated)
     if isinstance(made, str):

@@ -39,10 +39,19 @@ def test_watts_may_be_without_their_unit(text, watts):
     assert parse_watts(text, "--watts") == watts
 
 
-@pytest.mark.parametrize("text", ["70%", "as-is", "", "0", "-1", "nan", "1W W"])
-def test_no_watts(text):
-    with pytest.raises(UsageError, match=r"^--watts: "):
-        parse_watts(text, "--watts")
+@pytest.mark.parametrize("text", ["70%", "as-is", "", "0", "-1", "nan", "1W W", "100001"])
+@pytest.mark.parametrize("parse", [parse_watts, parse_external])
+def test_what_is_no_watts_is_told_as_it_was_given_and_no_level_is_offered(parse, text):
+    with pytest.raises(UsageError, match=r"^--watts: ") as told:
+        parse(text, "--watts")
+    assert told.value.text.startswith(repr(text))
+    assert not any(word in told.value.text.removeprefix(repr(text)) for word in ("cap level", "as-is", "%"))
+
+
+def test_every_form_of_a_level_is_offered():
+    with pytest.raises(UsageError) as told:
+        parse_level("nope")
+    assert all(form in told.value.text for form in ("250W", "70%", "as-is", "proxy:freq=2.4GHz"))
 
 
 def test_a_per_cent_is_of_the_measured_power_and_needs_a_meter():

@@ -12,10 +12,10 @@ from power import meter_trees as made
 from cpubench.errors import UsageError
 from cpubench.power import powercap
 from cpubench.power.backend import sockets_of
-from cpubench.power.channel import log_of
+from cpubench.power.channel import LATER, log_of
 from cpubench.power.energy import energy
 from cpubench.power.gauge import found
-from cpubench.power.meters import open_meter
+from cpubench.power.meters import NAMES, open_meter
 from cpubench.power.overlap import pick, totals
 from cpubench.power.source import FileMeter
 
@@ -225,6 +225,12 @@ def test_memory_alone_or_psys_is_never_a_total_that_a_score_takes(tmp_path, id_,
         found(f"powercap:{name}", tmp_path)
     with pytest.raises(UsageError, match="a meter is one of"):
         open_meter(f"auto:{name}", tmp_path)
+
+
+def test_an_unknown_meter_is_told_every_name_that_a_run_takes(tmp_path):
+    with pytest.raises(UsageError, match="--meter nope: ") as told:
+        found("nope", tmp_path)
+    assert all(name in told.value.text for name in (*NAMES, "none", LATER))
 
 
 def test_auto_of_a_scope_is_the_first_meter_of_it(tmp_path):
