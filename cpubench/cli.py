@@ -19,6 +19,7 @@ from cpubench.errors import UsageError
 
 NOT_BUILT = "this is a checkout without its extension: build it with `pip install .` (or `pip install -e .`)"
 WEIGHTS = "Weights of the families: equal, chat, coding, tools or multitenant."  # --help loads no table of them
+LEVELS = "250W, 70%, as-is, or proxy:freq=2.4GHz, a limit of frequency and no cap of power"
 FOLDER = click.Path(path_type=Path)
 as_json = click.option(
     "--json", "json_", is_flag=True, help="Print one JSON document on stdout, and nothing else there."

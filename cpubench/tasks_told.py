@@ -32,6 +32,18 @@ def tell(path: Path, trace: Path | None, form: str, json_: bool) -> int:
     return len(document["failed"])
 
 
+def publishable(path: Path, reference: Path | None = None) -> bool:
+    """Whether `cpubench score` may publish what was done, under each cap level: its own rule, with its own weights."""
+    from cpubench.analysis.scenarios import load_scenarios, pick
+    from cpubench.analysis.task_reference import load_task_reference
+    from cpubench.analysis.task_score import task_score
+    from cpubench.results.load_tasks import level_files, load_tasks
+
+    scale, scenario = load_task_reference(reference), pick(load_scenarios(), "equal")
+    runs = [load_tasks(file) for file in level_files(path) or [path]]
+    return all(task_score(run, scale, scenario)["publishable"] for run in runs)
+
+
 def _levels(path: Path, files: list[Path], json_: bool) -> int:
     """The same of several cap levels of one run, with their ratios."""
     from cpubench.analysis.task_levels import one_run, over_levels

@@ -9,14 +9,17 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import made
 import pytest
 
 import cpubench as package
 from cpubench.analysis.reference import make_reference
+from cpubench.cli import cli
 from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.measure.profiles import nanoseconds
+from cpubench.power.levels import parse_level
 from cpubench.results.load import load_run
 
 COMMANDS = ["run", "list", "host", "check", "selftest", "score", "compare", "validate", "export", "reference", "report"]
@@ -132,9 +135,42 @@ def test_errors_are_one_line_and_one_document(capsys, run, arguments, code):
     assert error["text"] in err
 
 
-def test_every_command_takes_json(capsys):
-    for command in COMMANDS:
-        assert "--json" in call(capsys, command, "--help")[1]
+def test_the_file_of_inputs_is_a_document_too(capsys):
+    assert json.loads(call(capsys, "model", "inputs", "--json")[1]) == {"toml": call(capsys, "model", "inputs")[1]}
+
+
+def commands(group=cli, path=()):
+    """(words, command) of every command that does something."""
+    for name in group.list_commands(click.Context(group)):
+        one = group.get_command(click.Context(group), name)
+        if isinstance(one, click.Group):
+            yield from commands(one, (*path, name))
+        else:
+            yield (*path, name), one
+
+
+def options(metavar):
+    """(words, option) of every option of all commands whose value is called so."""
+    for path, command in commands():
+        yield from ((path, one) for one in command.params if isinstance(one, click.Option) and one.metavar == metavar)
+
+
+def test_every_command_takes_json():
+    assert {path[0] for path, _ in commands()} >= set(COMMANDS)
+    lacking = [
+        path for path, command in commands() if "--json" not in [name for o in command.params for name in o.opts]
+    ]
+    assert lacking == []
+
+
+def test_every_option_that_sets_a_level_names_all_that_it_takes():
+    """`power verify` takes none that a load does not show."""
+    found = {path: option for path, option in options("LEVEL") if "--cap" in option.opts}
+    assert set(found) == {("run",), ("tasks", "run"), ("fleet", "plan"), ("power", "verify")}
+    for path, option in found.items():
+        for text in ("as-is", "70%", "proxy:freq=2.4GHz") if path != ("power", "verify") else ("70%",):
+            assert text in option.help
+            assert parse_level(text).name == text
 
 
 @pytest.mark.parametrize("form", ["csv", "pytest-benchmark"])
@@ -181,6 +217,16 @@ def test_durations(text, ns):
 def test_no_durations(text):
     with pytest.raises(UsageError, match="no duration"):
         nanoseconds(text)
+
+
+def test_a_wrong_duration_is_blamed_on_its_own_option(capsys):
+    found = [(path, option.opts[0]) for path, option in options("TIME")]
+    assert {name for _, name in found} == {"--budget", "--window", "--deadline"}
+    for path, name in found:
+        rest = ["nowhere"] if path[0] == "fleet" else []
+        code, out, err = call(capsys, *path, *rest, name, "soon", "--json")
+        assert (code, err) == (2, f"cpubench: {name}: 'soon' is no duration: write 90s, 10m or 1h\n")
+        assert json.loads(out)["error"]["code"] == name.removeprefix("--")
 
 
 def test_names_of_folders_are_never_printed_as_they_are(capsys, tmp_path):

@@ -19,6 +19,7 @@ from cpubench.entry import main
 from cpubench.results.files import sealed
 from cpubench.results.load import load_run
 from cpubench.results.task_records import TaskRun
+from cpubench.tasks_told import publishable
 
 CODING = load_scenarios()["coding"]
 
@@ -72,6 +73,22 @@ def test_without_tasks_the_task_score_is_null_with_the_way_to_one(capsys: Any, f
     assert document["task_score"]["score"]["value"] is None
     assert "cpubench tasks run" in document["task_score"]["score"]["reason"]
     assert call(capsys, "score", run, *scales)[0] == 0
+
+
+def test_tasks_are_publishable_by_the_rule_of_their_score_at_every_level(folders: Any, tmp_path: Path) -> None:
+    _, _, scales = folders
+    whole, broken = tasks() | {"estimate": False}, tasks() | {"estimate": False}
+    broken["tasks"][1]["repeats"][0]["failures"] = ["search.1: ended with 1, not 0"]
+    made_of = {"whole": whole, "estimate": tasks(), "broken": broken, "stopped": whole | {"stopped": "interrupted"}}
+    for name, document in made_of.items():
+        folder = tmp_path / "levels" / name
+        folder.mkdir(parents=True)
+        (folder / "tasks.json").write_text(json.dumps(sealed(document)))
+        assert publishable(folder, scales[-1]) is (name == "whole"), name
+    assert not publishable(tmp_path / "levels", scales[-1])
+    for name in made_of.keys() - {"whole"}:
+        (tmp_path / "levels" / name / "tasks.json").unlink()
+    assert publishable(tmp_path / "levels", scales[-1])
 
 
 def test_tasks_alone_and_several_runs(capsys: Any, folders: Any) -> None:

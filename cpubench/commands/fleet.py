@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cpubench.cli import FOLDER, as_json, emit, native
+from cpubench.cli import FOLDER, LEVELS, as_json, emit, native
 from cpubench.fleet_commands import collect, report
 
 UNRETURNED = 70  # a limit was not given back, as after `cpubench run`
@@ -67,7 +67,7 @@ def wheelhouse(
 @command.command()
 @folder_of
 @results_of
-@click.option("--cap", "caps", multiple=True, metavar="LEVEL", help="A level of each host: as-is, 300W, 70%.")
+@click.option("--cap", "caps", multiple=True, metavar="LEVEL", help=f"A level of each host: {LEVELS}.")
 @click.option("--repeats", type=click.IntRange(1, 1000), default=3, show_default=True, help="Runs of each level.")
 @click.option("--group", default="candidates", show_default=True, help="Group of the inventory.")
 @click.option("--profile", default="standard", show_default=True, metavar="NAME", help="quick, standard or strict.")
@@ -75,7 +75,8 @@ def wheelhouse(
 @click.option("--copies", metavar="C,..", help="Of 1, cores and cpus.")
 @click.option("--meter", metavar="NAME", help="Read watts: auto, powercap, ..")
 @click.option("--budget", metavar="TIME", help="Of a run: 90s, 10m.  [default: the profile's]")
-@click.option("--deadline", metavar="TIME", help="A run is ended then.  [default: thrice its budget and 10m]")
+@click.option("--deadline", metavar="TIME",
+              help="A run is ended then.  [default: 10m and thrice its budget, with a meter or cap + 5m]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of the order.  [default: drawn]")
 @as_json
 def plan(

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from cpubench.cli import FOLDER, as_json, emit
+from cpubench.errors import UsageError
 
 with_runs = click.argument("runs", metavar="[RUN]..", type=FOLDER, nargs=-1)
 with_inputs = click.option("--inputs", required=True, type=FOLDER, metavar="FILE",
@@ -51,9 +52,14 @@ def rack(runs: Sequence[Path], inputs: Path, json_: bool) -> None:
 
 
 @command.command()
-def inputs() -> None:
+@as_json
+def inputs(json_: bool) -> None:
     """Print a file of inputs with all keys, to be changed."""
-    click.echo((Path(__file__).parent.parent / "data" / "model-inputs.toml").read_text(), nl=False)
+    text = (Path(__file__).parent.parent / "data" / "model-inputs.toml").read_text()
+    if json_:
+        emit({"toml": text})
+    else:
+        click.echo(text, nl=False)
 
 
 def _tell(name: str, runs: Sequence[Path], inputs: Path, json_: bool) -> None:
@@ -63,11 +69,15 @@ def _tell(name: str, runs: Sequence[Path], inputs: Path, json_: bool) -> None:
     from cpubench.report.models import show_model
     from cpubench.results.inputs import load_inputs
     from cpubench.results.load_tasks import load_tasks
+    from cpubench.results.parse import located
 
     given = load_inputs(inputs)
     documents = [(path, tasks_document(load_tasks(path))) for path in runs]
     measured = [(run_name(path, document), document) for path, document in documents]
-    document = model(name, given, measured)
+    try:
+        document = model(name, given, measured)
+    except UsageError as fault:
+        raise located(inputs, fault) if fault.code == "inputs" else fault from None
     if json_:
         emit(document)
     else:

@@ -67,7 +67,10 @@ def show(root: Path, json_: bool) -> None:
 @as_json
 @click.argument("program", metavar="[-- COMMAND..]", nargs=-1)
 def set_(watts: str, root: Path, json_: bool, program: tuple[str, ...]) -> int:
-    """Set a cap for COMMAND, or until `power restore`."""
+    """Set a cap for COMMAND, or until `power restore`.
+
+    The exit code is that of COMMAND, or 128 and the number of the signal that ended it.
+    """
     from cpubench.power import caps, session
     from cpubench.power.levels import Level, parse_watts
     from cpubench.power.registers import Host

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cpubench.cli import FOLDER, as_json, native
+from cpubench.cli import FOLDER, LEVELS, as_json, native
 from cpubench.errors import Unfinished, UsageError
 
 
@@ -21,7 +21,7 @@ from cpubench.errors import Unfinished, UsageError
 @click.option("--resume", type=FOLDER, help="Go on with the run in this folder.")
 @click.option("--budget", metavar="TIME", help="Stop after this time: 90s, 10m.  [default: the profile's]")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of all orders.  [default: drawn]")
-@click.option("--cap", "caps", multiple=True, metavar="LEVEL", help="Measure under this too: 250W, 70%, as-is.")
+@click.option("--cap", "caps", multiple=True, metavar="LEVEL", help=f"Measure under this too: {LEVELS}.")
 @click.option("--cap-external", metavar="W[:SCOPE]", help="A cap that somebody else has set: 600W, 250W:package.")
 @click.option(
     "--meter", metavar="NAME", help="Read watts: auto, powercap, redfish:URL, cmd:COMMAND, none, ..; csv: later."

@@ -9,13 +9,16 @@ from typing import Any
 
 import click
 
-from cpubench.cli import FOLDER, as_json, emit, native
+from cpubench.cli import FOLDER, LEVELS, as_json, emit, native
 from cpubench.errors import UsageError
 from cpubench.explain import explain
-from cpubench.tasks_told import tell
+from cpubench.tasks_told import publishable, tell
 
 FORMATS = click.Choice(["chrome", "otel"])  # --help loads nothing for them
 with_trace = click.option("--trace", type=FOLDER, metavar="FILE", help="Write a trace of all steps.")
+with_profile = click.option(
+    "--profile", default="standard", show_default=True, metavar="NAME", help="quick or standard."
+)
 with_format = click.option("--trace-format", type=FORMATS, default="chrome", show_default=True, help="Of that trace.")
 
 
@@ -28,7 +31,7 @@ command.add_command(explain)
 
 
 @command.command()
-@click.option("--profile", default="standard", show_default=True, metavar="NAME", help="quick or standard.")
+@with_profile
 @click.option("--tasks", "names", multiple=True, metavar="T,..", help="Do these only: T1, or a full name.")
 @click.option("--agents", metavar="N,..", help="Numbers of agents of T4.  [default: the profile's]")
 @click.option("--think", type=click.FloatRange(0, 100), default=1.0, show_default=True, metavar="SCALE",
@@ -39,7 +42,7 @@ command.add_command(explain)
 @click.option("--workdir", type=FOLDER, help="Folder for the agents' files.  [default: the run folder]")
 @click.option("--out", type=FOLDER, help="Run folder.  [default: results/HOST-tasks-TIME]")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of orders and waits.  [default: drawn]")
-@click.option("--cap", "caps", multiple=True, metavar="LEVEL", help="Do them under this too: 250W, 70%, as-is.")
+@click.option("--cap", "caps", multiple=True, metavar="LEVEL", help=f"Do them under this too: {LEVELS}.")
 @click.option("--cap-external", metavar="W[:SCOPE]", help="A cap that somebody else has set: 600W, 250W:package.")
 @click.option("--meter", metavar="NAME", help="Read watts: auto, powercap, redfish:URL, cmd:COMMAND, none, ..")
 @click.option("--allow-estimated", is_flag=True, help="Let the meter be one that estimates.")
@@ -47,7 +50,7 @@ command.add_command(explain)
 @click.option("--times", hidden=True, help="Seconds that are not the profile's, for tests: settle=0.1,idle=0.5.")
 @with_trace
 @with_format
-@click.option("--strict", is_flag=True, help="Exit with 3 where a task failed.")
+@click.option("--strict", is_flag=True, help="Exit with 3 where a task failed or the task score is not publishable.")
 @as_json
 def run(
     profile: str, names: Sequence[str], agents: str | None, think: float, tools: str | None, repeats: int | None,
@@ -70,7 +73,7 @@ def run(
         if len(power.names) > 1:
             raise UsageError("usage", "is of one level: `cpubench tasks show` makes one of each", "--trace")
         check_output(trace, json_)
-    window_s = None if window is None else nanoseconds(window) / 1e9
+    window_s = None if window is None else nanoseconds(window, "--window") / 1e9
     options = Options(
         profile, _tasks(names), _numbers(agents), think, names_of(tools) or (), workdir, out, seed, repeats, window_s,
         power,
@@ -80,7 +83,10 @@ def run(
 
     with naming(folder):
         failed = tell(folder, trace, trace_format, json_)
-    return 3 if strict and failed else 0
+        if not strict or (not failed and publishable(folder)):
+            return 0
+    click.echo("cpubench: not publishable: `cpubench score` of the run's folder says why", err=True)
+    return 3
 
 
 @command.command()
@@ -94,28 +100,40 @@ def show(path: Path, trace: Path | None, trace_format: str, json_: bool) -> None
 
 
 @command.command("list")
+@with_profile
 @as_json
-def list_(json_: bool) -> None:
-    """The tasks, and what this host cannot do of them."""
-    from cpubench.host.facts import collect
-    from cpubench.report.page import console_of, pairs
+def list_(profile: str, json_: bool) -> None:
+    """The tasks of a profile by the names that `tasks run --tasks` takes, and what this host cannot do of them."""
+    from cpubench.host.facts import collect, divisor
+    from cpubench.host.topology import read_topology
+    from cpubench.report.page import console_of, line, pairs
     from cpubench.results.temporary import temporary
     from cpubench.tasks import catalogue, plan, programs, rungs, sandbox
 
+    plan.check_profile(profile)
     with temporary() as scratch:
         found = programs.probe(scratch)
         rungs.try_rungs(found, [*sandbox.RUNGS, *sandbox.ADAPTERS], scratch)
-    memory = collect()["memory_bytes"]
-    every = [*catalogue.solo(), *catalogue.fleets([1]), *plan.many("quick", 1, memory)]
+    facts = collect()
+    memory, cores = facts["memory_bytes"], divisor(facts, len(read_topology().cores))[1]
+    left_out = plan.LEFT_OUT[profile]
     rows: list[dict[str, Any]] = [
         {"task": one.task, "name": one.name, "version": one.version, "doc": catalogue.DOCS[one.task],
-         "here": found.reason(one) or plan.too_many(one, memory)} for one in every
+         "named_only": one.name in left_out, "here": found.reason(one) or plan.too_many(one, memory)}
+        for one in plan.offered(plan.Options(profile), cores, (), memory)
     ]  # fmt: skip
     if json_:
-        emit({"tasks": rows, "programs": found.stored, "missing": found.missing})
+        emit({"profile": profile, "tasks": rows, "programs": found.stored, "missing": found.missing})
         return
     console = console_of(sys.stdout)
-    pairs(console, [(row["name"], row["doc"] + (f"; not here: {row['here']}" if row["here"] else "")) for row in rows])
+    console.print(line(console, f"profile {profile}, {cores:g} cores: {', '.join(set(plan.PROFILES) - {profile})} has"
+                                " other numbers of agents"))  # fmt: skip
+    pairs(console, [(row["name"], _about(row)) for row in rows])
+
+
+def _about(row: dict[str, Any]) -> str:
+    named = "; only where --tasks names it" if row["named_only"] else ""
+    return f"{row['doc']}{named}" + (f"; not here: {row['here']}" if row["here"] else "")
 
 
 def _tasks(names: Sequence[str]) -> list[str] | None:

@@ -43,13 +43,14 @@ def planned(
     from cpubench.measure.plan import profile_of
     from cpubench.measure.profiles import nanoseconds
 
-    hosts = load_inventory(check_folder(folder) / "inventory.yml", group)
     names = [level.name for level in levels(list(caps), "--cap")]
     budget, profile = run["--budget"], profile_of(run["--profile"] or "standard")
     expected_s = (nanoseconds(budget) if budget else profile.budget_ns) / 1e9
+    given_s = nanoseconds(deadline, "--deadline") / 1e9 if deadline else None
+    hosts = load_inventory(check_folder(folder) / "inventory.yml", group)
     if run["--meter"] or any(cap != "as-is" for host in hosts for cap in host.caps or names):
         expected_s += POWERED_S
-    deadline_s = nanoseconds(deadline) / 1e9 if deadline else 3 * expected_s + SLACK_S
+    deadline_s = 3 * expected_s + SLACK_S if given_s is None else given_s
     arguments = [part for name, value in run.items() if value is not None for part in (name, value)]
     fleet = place(folder, results)
     made = plan.make(

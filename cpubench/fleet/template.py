@@ -15,7 +15,12 @@ PLAYBOOK = ("site.yml", "ansible.cfg", "inventory.yml")
 
 def init(folder: Path) -> list[str]:
     """The files that were written into ``folder``; UsageError where one of them is there."""
-    with as_file(files("cpubench.fleet.playbook")) as source:
+    try:
+        playbook = files("cpubench.fleet.playbook")
+    except ModuleNotFoundError:  # of an editable install that was made before there was one
+        text = "its playbook is not in this installation: install cpubench again"
+        raise UsageError("not_installed", text, "fleet init") from None
+    with as_file(playbook) as source:
         every = sorted(_files(source))
         there = [str(file) for file in every if (folder / file).exists()]
         if there:

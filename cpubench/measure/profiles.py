@@ -33,10 +33,11 @@ PROFILES = {
 }
 
 
-def nanoseconds(text: str) -> int:
-    """ "90", "90s", "10m" or "1h" in nanoseconds."""
+def nanoseconds(text: str, where: str = "--budget") -> int:
+    """ "90", "90s", "10m" or "1h" in nanoseconds; UsageError that blames the option ``where`` for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", text.strip())
     ns = round(float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2] or "s"] * 1e9) if match else 0
     if not 0 < ns < 2**63:  # 0 would mean none at all, and the file holds 64 bits
-        raise UsageError("budget", f"{text!r} is no duration: write 90s, 10m or 1h", "--budget")
+        text = f"{text[:40]!r} is no duration: write 90s, 10m or 1h"
+        raise UsageError(where.removeprefix("--"), text, where)
     return ns

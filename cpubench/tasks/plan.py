@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cpubench.errors import UsageError
 from cpubench.measure.asked import Asked
 from cpubench.results.records import Divisor
 from cpubench.results.task_records import paced_cpus
@@ -68,6 +69,12 @@ class Options:
     power: Asked = field(default_factory=Asked)
 
 
+def check_profile(name: str) -> None:
+    """UsageError for a profile that there is not."""
+    if name not in PROFILES:
+        raise UsageError("profile", f"{name!r} is none of {', '.join(PROFILES)}", "--profile")
+
+
 def numbers(options: Options, cores: float) -> list[int]:
     """Numbers of agents of T4, ascending. ``cores`` are the divisor's: under a quota, what it grants."""
     if options.agents is not None:
@@ -77,10 +84,16 @@ def numbers(options: Options, cores: float) -> list[int]:
 
 def planned(options: Options, cores: float, tools: tuple[str, ...], memory_bytes: int | None) -> list[Task]:
     """All tasks of the options, in the order of their rows."""
-    every = [*catalogue.solo(tools), *catalogue.fleets(numbers(options, cores), tools)]
+    every = offered(options, cores, tools, memory_bytes)
     if options.tasks is None:
         every = [task for task in every if task.name not in LEFT_OUT[options.profile]]
-    return catalogue.chosen([*every, *many(options.profile, cores, memory_bytes)], options.tasks)
+    return catalogue.chosen(every, options.tasks)
+
+
+def offered(options: Options, cores: float, tools: tuple[str, ...], memory_bytes: int | None) -> list[Task]:
+    """All that the options' ``tasks`` may name, those too that the profile leaves out otherwise."""
+    alone_or_waiting = [*catalogue.solo(tools), *catalogue.fleets(numbers(options, cores), tools)]
+    return [*alone_or_waiting, *many(options.profile, cores, memory_bytes)]
 
 
 def many(profile: str, cores: float, memory_bytes: int | None) -> list[Task]:

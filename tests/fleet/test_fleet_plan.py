@@ -12,9 +12,11 @@ from cpubench import SUITE_VERSION
 from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.fleet import plan, state
+from cpubench.fleet.asked import planned
 from cpubench.fleet.inventory import Host, load_inventory
 from cpubench.fleet.layout import PLAN, RUN, SUM, Cell, cell_folder, cell_of, check_name, results
 from cpubench.fleet.lock import controller
+from cpubench.fleet.template import PLAYBOOK
 
 yaml = pytest.importorskip("yaml", reason="needs the extra fleet")
 
@@ -215,6 +217,29 @@ def test_results_that_cannot_be_written_are_one_line(tmp_path, capsys):
     code = main(["fleet", "plan", str(tmp_path / "demo"), "--results", str(tmp_path / "results")])
     assert (code, len(capsys.readouterr().err.splitlines())) == (2, 1)
     assert (tmp_path / "results").read_text() == "a file"
+
+
+def test_a_deadline_that_is_not_given_is_as_the_help_says(tmp_path):
+    (tmp_path / "demo").mkdir()
+    for name in PLAYBOOK:
+        (tmp_path / "demo" / name).write_text("candidates: {hosts: {a: {}}}")
+    run = {"--profile": "quick", "--meter": None, "--budget": "2m"}
+    plain_s, powered_s = 3 * 120 + 600, 3 * (120 + 300) + 600
+    for caps, meter, own, told_s in (
+        ("as-is", None, None, plain_s), ("300W", None, None, powered_s), ("as-is", "auto", None, powered_s),
+        ("300W", None, "7m", 420),
+    ):  # fmt: skip
+        asked = (tmp_path / "demo", tmp_path / "r", [caps], 1, "candidates", run | {"--meter": meter}, own, 1)
+        assert planned(*asked)[0]["deadline_s"] == told_s
+
+
+def test_an_installation_without_the_playbook_is_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "cpubench.fleet.playbook", None)
+    assert main(["fleet", "init", str(tmp_path / "demo")]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "cpubench: fleet init: its playbook is not in this installation: install cpubench again"
+    ]
+    assert not (tmp_path / "demo").exists()
 
 
 def test_init_plan_and_status_have_their_shapes(tmp_path, capsys):

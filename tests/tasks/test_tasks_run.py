@@ -13,11 +13,13 @@ from started import started
 from tasks_run import agent_of, spec_of
 
 from cpubench.entry import main
+from cpubench.host.facts import collect, divisor
+from cpubench.host.topology import read_topology
 from cpubench.recheck import validated
 from cpubench.results.load_tasks import load_tasks
 from cpubench.tasks import bugfix, inputs, programs, toolmix
 from cpubench.tasks.catalogue import DOCS, Task, chosen, fleets, solo
-from cpubench.tasks.plan import many
+from cpubench.tasks.plan import PROFILES, Options, many, planned
 from cpubench.tasks.steps import PHASES, Place
 
 CLI = [sys.executable, "-I", "-m", "cpubench"]
@@ -248,10 +250,41 @@ def test_git_and_pip_make_variants_with_names_of_their_own(generated, tmp_path):
     assert (found["failures"], found["leftovers"]) == ([], [])
 
 
-def test_the_tasks_are_listed_with_what_is_missing_here(capsys):
-    assert main(["tasks", "list", "--json"]) == 0
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_tasks_of_a_profile_are_listed_with_what_is_missing_here(capsys, profile):
+    assert main(["tasks", "list", "--profile", profile, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {row["task"] for row in document["tasks"]} == set(DOCS)
-    assert main(["tasks", "list"]) == 0
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+    assert main(["tasks", "list", "--profile", profile]) == 0
+    page = capsys.readouterr().out
+    assert max(map(len, page.splitlines())) <= 80
+    assert page.startswith(f"profile {profile}, ")
     assert Path(document["programs"]["python3"]["path"]).is_file()
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_each_name_that_is_listed_is_one_that_a_run_takes_and_the_other_way_round(capsys, profile):
+    facts, tasks = collect(), []
+    assert main(["tasks", "list", "--profile", profile, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["tasks"]
+    here = divisor(facts, len(read_topology().cores))[1], (), facts["memory_bytes"]
+    for row in rows:
+        named = planned(Options(profile, [row["name"]]), *here)
+        tasks += [one.name for one in named if one.name == row["name"]]
+    assert tasks == [row["name"] for row in rows]
+    usual = [one.name for one in planned(Options(profile), *here)]
+    assert [row["name"] for row in rows if not row["named_only"]] == usual
+
+
+def test_there_is_no_list_of_another_profile(capsys):
+    assert main(["tasks", "list", "--profile", "swift"]) == 2
+    assert "--profile: 'swift' is none of quick, standard" in capsys.readouterr().err
+
+
+def test_a_strict_run_of_what_may_not_be_published_ends_with_3_and_says_so(tmp_path, capsys, unlocked):
+    command = ["tasks", "run", "--profile", "quick", "--tasks", "T0", "--repeats", "1", "--json"]
+    assert main([*command, "--strict", "--out", str(tmp_path / "a")]) == 3
+    told = capsys.readouterr()
+    assert json.loads(told.out)["failed"] == []
+    assert told.err.splitlines()[-1].startswith("cpubench: not publishable: `cpubench score`")
+    assert main([*command, "--out", str(tmp_path / "b")]) == 0
