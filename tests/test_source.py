@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pools import KERNELS
 
+from cpubench.analysis.scenarios import load_scenarios
+
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "ext" / "kernels").glob("*.c"))
 RECORDED = Path(__file__).with_name("kernel_versions.json")
@@ -61,6 +63,10 @@ def test_the_documented_kernel_is_one_of_the_suite():
 def test_the_readme_counts_the_kernels():
     listed = [name for name, kernel in KERNELS.items() if "hidden" not in kernel["flags"]]
     assert f"{len(listed)} small C kernels" in (ROOT / "README.md").read_text()
+
+
+def test_the_readme_shows_a_score_with_the_weights_of_today():
+    assert f"\nweights {load_scenarios()['equal'].sha256}\n" in (ROOT / "README.md").read_text()
 
 
 def test_python_files_are_short():
