@@ -115,7 +115,10 @@ def _level(made: Watched, power: Power, cap: str, known: Level | None) -> Json:
 
 
 def _why(one: Scored) -> str:
-    return next(iter(one.windows.reasons.values()), "not measured")
+    """Why no pass of a level has mean watts: what the first family that lacks them says."""
+    reasons = one.windows.reasons
+    return next((f"{family}: {reasons[family]}" for family in one.windows.families if family in reasons),
+                "not measured")  # fmt: skip
 
 
 def _ratios(made: Watched, cap: str, families: list[str]) -> Json:

@@ -49,7 +49,7 @@ def power_over_runs(documents: Sequence[Json | None]) -> Json | None:
                  for name in ("before_watts", "after_watts")}
                 | {"reason": mixed or next((one["idle"]["reason"] for one in there if one["idle"]["reason"]), None)},
         "levels": levels, "most_efficient": _most_efficient(levels, documents, apart),
-        "efficiency": null(apart) if apart else over_runs([_efficiency(one) for one in documents]),
+        "efficiency": null(apart) if apart else _efficiency(documents),
     }  # fmt: skip
 
 
@@ -62,9 +62,11 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def _efficiency(one: Json | None) -> Json:
-    made: Json = null("no meter and no caps") if one is None else one["efficiency"]
-    return made
+def _efficiency(documents: Sequence[Json | None]) -> Json:
+    """The mean over levels of all runs: of curves over the same levels alone."""
+    if len({frozenset(level["level"] for level in one["levels"]) for one in documents if one is not None}) > 1:
+        return null("its runs have other cap levels")
+    return over_runs([null("no meter and no caps") if one is None else one["efficiency"] for one in documents])
 
 
 def _at(one: Json | None, name: str) -> Json | None:

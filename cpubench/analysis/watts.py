@@ -36,7 +36,8 @@ class Windows:
     errors: dict[str, str] = field(default_factory=dict)  # the first reason that a row failed with
     watts: dict[str, Array] = field(default_factory=dict)
     row_watts: dict[str, Array] = field(default_factory=dict)
-    mean_w: Array = field(default_factory=lambda: np.empty(0))  # over all windows of a pass, by their time
+    families: list[str] = field(default_factory=list)  # of which some row is metered
+    mean_w: Array = field(default_factory=lambda: np.empty(0))  # over all families of a pass, by their time
     reasons: dict[str, str] = field(default_factory=dict)  # why a family or a row lacks watts, the first
     flags: Counter[str] = field(default_factory=Counter)  # of the energy of windows
     windows: int = 0  # with a log
@@ -45,11 +46,14 @@ class Windows:
 def windows_of(plan: Plan, blocks: Sequence[Block], rows: bool = True) -> Windows:
     """The windows of blocks, one per pass; without ``rows`` no watts of single rows, which takes a tenth of the time.
 
-    A block around which a limit changed counts as not there.
+    A block around which a limit changed counts as not there. A pass that lacks the watts of a family has no mean: that
+    of the others would be of other work.
     """
     made = Windows(len(blocks), mean_w=np.full(len(blocks), np.nan))
+    every = [window for block in blocks for window in block.windows]
+    made.families = list(dict.fromkeys(one.family for one in every if any(cell.metered for cell in one.cells)))
     for at, block in enumerate(blocks):
-        changed, joules, seconds = bool(block.changed), 0.0, 0.0
+        changed, drawn = bool(block.changed), dict[str, tuple[float, float]]()  # watts and seconds by family
         for window in block.windows:
             for cell in window.cells:
                 _add_rate(made, cell, at, changed)
@@ -65,11 +69,12 @@ def windows_of(plan: Plan, blocks: Sequence[Block], rows: bool = True) -> Window
                 made.reasons.setdefault(window.family, why)
             else:
                 _put(made.watts, window.family, at, made.passes, watts)
-                joules, seconds = joules + watts * told.seconds, seconds + told.seconds
+                drawn[window.family] = watts, told.seconds
             for cell in window.cells if rows and not changed else ():
                 _add_watts(made, cell, at, log)
-        if seconds:
-            made.mean_w[at] = joules / seconds
+        if drawn and all(family in drawn for family in made.families):
+            watts_each, seconds_each = zip(*drawn.values(), strict=True)
+            made.mean_w[at] = np.average(watts_each, weights=seconds_each)
     return made
 
 

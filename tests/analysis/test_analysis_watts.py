@@ -12,6 +12,7 @@ from made import made_run
 from made_watts import WATTS, loaded, made_capped_run, made_log
 
 from cpubench.analysis.curves import curves_of
+from cpubench.analysis.over_runs import score_over_runs
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.score import score
 from cpubench.results.check import check_run
@@ -242,6 +243,70 @@ def test_a_pass_without_watts_is_left_out_of_what_needs_them_alone(reference: Do
     row = level(doc, cap)["families"]
     assert (row["memory"]["per_watt"]["passes"], row["spawn"]["per_watt"]["passes"]) == (11, 12)
     assert row["memory"]["per_core"]["passes"] == 12
+
+
+def unread(block: Doc, window: Doc) -> None:
+    window["log"]["readings"] = window["log"]["readings"][:1]
+
+
+def without_log(block: Doc, window: Doc) -> None:
+    del window["log"]
+
+
+def without_window(block: Doc, window: Doc) -> None:
+    block["windows"].remove(window)
+
+
+def without_rows(block: Doc, window: Doc) -> None:
+    for cell in window["cells"]:
+        cell.update(copy_ops=[], copy_elapsed_ns=[], error="killed")
+
+
+@pytest.mark.parametrize("lose", [unread, without_log, without_window, without_rows])
+@pytest.mark.parametrize("family", ["spawn", "memory"])
+@pytest.mark.parametrize("passes", [range(0, 12, 2), [5]])
+def test_watts_drawn_are_of_the_passes_in_which_every_family_has_some(
+    reference: Doc, unhooked: Doc, lose: Any, family: str, passes: Any
+) -> None:
+    """The mean of the others would be of other work; what is not metered at all lacks in no pass."""
+    whole = level(unhooked, "as-is")["watts"]
+    assert whole["passes"] == 12
+    document = made_capped_run(12, noise=0)
+    for at in passes:
+        block = next(one for one in document["passes"][at]["blocks"] if one["cap"] == "as-is")
+        lose(block, next(one for one in block["windows"] if one["family"] == family))
+    found = level(scored(document, reference), "as-is")["watts"]
+    assert (found["value"], found["passes"]) == (pytest.approx(whole["value"], rel=1e-6), 12 - len(passes))
+
+
+@pytest.mark.parametrize("lose", [unread, without_log, without_rows])
+@pytest.mark.parametrize("family", ["spawn", "memory"])
+def test_without_the_watts_of_a_family_there_are_no_watts_drawn(reference: Doc, lose: Any, family: str) -> None:
+    document = made_capped_run(12, noise=0)
+    for block in (block for one in document["passes"] for block in one["blocks"]):
+        lose(block, next(one for one in block["windows"] if one["family"] == family))
+    found = level(scored(document, reference), "as-is")["watts"]
+    assert (found["value"], found["low"]) == (None, None)
+    assert found["reason"].startswith("not measured" if lose is without_log else f"{family}: ")
+
+
+@pytest.mark.parametrize(
+    ("caps", "alike"),
+    [(["200W", "200W", "200W"], True), (["200W", "150W", "150W"], False), (["200W", "200W", None], False),
+     ([None, "200W"], False)],
+)  # fmt: skip
+def test_the_mean_over_levels_of_several_runs_is_of_the_same_levels(
+    reference: Doc, monkeypatch: pytest.MonkeyPatch, caps: list[str | None], alike: bool
+) -> None:
+    monkeypatch.setattr("made_watts.HOOKED", set())
+    levels = [{"as-is": (1.0, 1.0)} | ({cap: (1.25, 0.5)} if cap else {}) for cap in caps]
+    documents = [scored(made_capped_run(12, seed=at, caps=own), reference) for at, own in enumerate(levels)]
+    own = [one["power"]["efficiency"]["value"] for one in documents]
+    found = score_over_runs(documents)["power"]["efficiency"]
+    if alike:
+        assert min(own) <= found["value"] <= max(own)
+    else:
+        assert (found["value"], found["reason"]) == (None, "its runs have other cap levels")
 
 
 def test_a_block_in_which_a_limit_changed_does_not_count(reference: Doc) -> None:
