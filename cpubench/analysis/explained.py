@@ -14,18 +14,25 @@ from cpubench.analysis.paths import COUNTED, RULES, one_ns, predicted, prices, s
 from cpubench.analysis.quantity import quantity
 from cpubench.analysis.rates import run_rates
 from cpubench.analysis.reference import BASE_CAP
-from cpubench.analysis.task_spans import good
+from cpubench.analysis.task_spans import lost
 from cpubench.analysis.task_spans import prices as start_prices
+from cpubench.analysis.task_times import other_work, work_of
 from cpubench.errors import UsageError
+from cpubench.results.parse import shown
 from cpubench.results.records import Run
-from cpubench.results.task_records import Repeat, TaskRow, TaskRun
+from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
 Json = dict[str, Any]
 Side = tuple[Run, TaskRun]
+PRICED = {name for rule in RULES.values() for name in rule.rows}
+AGAINST = "--against"
 
 
 def explained(side: Side, other: Side | None = None) -> Json:
-    """What the kernels of a run explain of the tasks; with another side also what they foretold of its tasks."""
+    """What the kernels of a run explain of the tasks; with another side also what they foretold of its tasks.
+
+    UsageError where kernels and tasks are of two hosts, or the two sides did other work.
+    """
     run, tasks = side
     _check_host(run, tasks)
     price = prices(run_rates(run, BASE_CAP))
@@ -42,6 +49,8 @@ def explained(side: Side, other: Side | None = None) -> Json:
     }  # fmt: skip
     if other is not None:
         _check_host(*other)
+        _check_kernels(run, other[0])
+        document["notes"] += _check_tasks(tasks, other[1])
         document["against"] = _against(side, other, price)
     return document
 
@@ -56,6 +65,37 @@ def _check_host(run: Run, tasks: TaskRun) -> None:
         raise UsageError("host", "the kernels and the tasks were measured on two hosts; give runs of one host", "tasks")
 
 
+def _check_kernels(run: Run, other: Run) -> None:
+    """UsageError where kernels that price something did other work on the other side."""
+    suites = run.plan.suite, other.plan.suite
+    if suites[0] != suites[1]:
+        text = f"its kernels are of suite {suites[1]}, those of RUN of suite {suites[0]}: their prices mean other work"
+        raise UsageError("suite", text, AGAINST)
+    known = {one.name: one for one in run.plan.variants if one.name in PRICED}
+    for one in other.plan.variants:
+        same = known.get(one.name, one)
+        if one.version != same.version:
+            text = f"{one.name} is version {one.version}, in RUN version {same.version}: that is other work"
+            raise UsageError("version", text, AGAINST)
+        if one.unit != same.unit:
+            text = f"an operation of {one.name} is a {shown(one.unit, 40)}, in RUN a {shown(same.unit, 40)}"
+            raise UsageError("unit", text, AGAINST)
+
+
+def _check_tasks(tasks: TaskRun, other: TaskRun) -> list[str]:
+    """Notes on what may differ, which is the file system: kernels have files of their own, and the change may be just
+    that. UsageError where the tasks did other work."""
+    if tasks.suite != other.suite:
+        text = f"its tasks are of suite {shown(other.suite, 40)}, those of TASKS of suite {shown(tasks.suite, 40)}"
+        raise UsageError("suite", f"{text}: that is other work", AGAINST)
+    one, two = work_of(tasks), work_of(other)
+    places = one.pop("file system"), two.pop("file system")
+    if told := other_work(one, two):
+        raise UsageError("work", told, AGAINST)
+    named = [shown(place, 40) for place in places]
+    return [f"the tasks' files were on {named[0]}, of the other side on {named[1]}"] if places[0] != places[1] else []
+
+
 def _price(path: str, price: Mapping[str, Estimate]) -> Json:
     rule = RULES[path]
     found = None
@@ -66,9 +106,9 @@ def _price(path: str, price: Mapping[str, Estimate]) -> Json:
 
 
 def _task(tasks: TaskRun, row: TaskRow, price: Mapping[str, Estimate]) -> Json:
-    done = [one for one in row.repeats if good(one)]
-    if not done:
-        return {"task": row.name, "repeats": 0, "paths": None, "reason": row.skipped or "no repeat that counts"}
+    done = row.repeats
+    if (failed := lost(row)) or not done:
+        return {"task": row.name, "repeats": 0, "paths": None, "reason": row.skipped or failed or "no repeat"}
     ns = one_ns(price)
     tables = [summed(seconds_of(row, one, ns)) for one in done]
     uncounted = max(_uncounted(one) for one in done)
@@ -127,23 +167,21 @@ def split(row: TaskRow, repeats: Sequence[Repeat], ns: Mapping[str, float]) -> d
 
 
 def _against(side: Side, other: Side, price: Mapping[str, Estimate]) -> Json:
-    """Each task that both sides did as a whole, its time on B by that on A: foretold by the kernels and measured."""
+    """Each task of both sides, its time on B by that on A, foretold by the kernels and measured; or why it has none."""
     after = prices(run_rates(other[0], BASE_CAP))
-    theirs = {(row.name, row.version): row for row in other[1].tasks}
+    theirs = {row.name: row for row in other[1].tasks if row.task != "T0"}
     rows: list[Json] = []
     points = []
     for row in side[1].tasks:
-        match = theirs.get((row.name, row.version))
-        if row.task == "T0" or match is None or any(one.window_ns for one in row.repeats):
+        if row.task == "T0":
             continue
-        ours, others = ([one for one in each.repeats if good(one)] for each in (row, match))
-        if not ours or not others:
-            rows.append({"task": row.name, "reason": "no repeat that counts on one of the sides"})
+        match = theirs.pop(row.name, None)
+        reason = _apart(row, match)
+        told = None if reason else predicted(summed(split(row, row.repeats, one_ns(price))), price, after)
+        if match is None or told is None:
+            rows.append({"task": row.name, "reason": reason or "its steps took no time"})
             continue
-        told = predicted(summed(split(row, ours, one_ns(price))), price, after)
-        if told is None:
-            continue
-        logs = [walls(each, repeats) for each, repeats in ((row, ours), (match, others))]
+        logs = [walls(each, each.repeats) for each in (row, match)]
         seen = float(np.mean(logs[1]) - np.mean(logs[0]))
         many = min(len(each) for each in logs) >= 2
         rows.append({
@@ -152,5 +190,18 @@ def _against(side: Side, other: Side, price: Mapping[str, Estimate]) -> Json:
                         else {"value": float(np.exp(seen)), "low": None, "high": None},
         })  # fmt: skip
         points.append(Point("against", row.name, float(told.log), seen))  # all share one pair of runs of kernels
+    rows += [{"task": name, "reason": "was done on the other side alone"} for name in theirs]
     unpriced = [path for path in RULES if RULES[path].rows and not (path in price and path in after)]
     return {"rows": rows, "agreement": agreement(points), "unchanged": unpriced}
+
+
+def _apart(row: TaskRow, match: TaskRow | None) -> str | None:
+    """Why a task has no time on the other side by that on this one; None where it has."""
+    if match is None:
+        return "was done on this side alone"
+    if row.version != match.version:
+        return f"is version {row.version}, on the other side {match.version}: that is other work"
+    for one, where in ((row, "this side"), (match, "the other side")):
+        if why := one.skipped or lost(one) or (None if one.repeats else "no repeat"):
+            return f"on {where}: {why}"
+    return "is done by many in windows; whole tasks are foretold" if windowed(row) else None

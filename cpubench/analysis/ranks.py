@@ -15,7 +15,7 @@ from typing import Any
 
 from cpubench.analysis.estimates import CONFIDENCE
 from cpubench.analysis.scenarios import Scenario, load_scenarios, pick
-from cpubench.results.parse import shown
+from cpubench.analysis.task_times import other_work
 
 DRAWS = 1000
 BAND = 0.5
@@ -63,20 +63,13 @@ def _task_pair(a: int, b: int, one: Json, other: Json) -> Json:
     reason = next((f"no task score: {head['reason']}" for head in heads if head["value"] is None), None)
     reason = reason or next((f"the {words} of the two differs" for key, words in TASKS_ALIKE.items()
                              if one.get(key) != other.get(key)), None)  # fmt: skip
-    reason = reason or _other_work(one.get("work", {}), other.get("work", {}))
+    reason = reason or other_work(one.get("work", {}), other.get("work", {}))
     if reason:
         return {"a": a, "b": b, "share": None, "separable": False, "reason": reason}
     weights = {row["task"]: row["weight"] for row in one["tasks"] if row["weight"]}
     points = [{row["task"]: row["score"]["value"] for row in document["tasks"]} for document in (one, other)]
     ahead = {task: math.log(points[0][task] / points[1][task]) for task in weights if points[0][task] is not None}
     return {"a": a, "b": b, **_order(ahead, weights, heads)}
-
-
-def _other_work(one: Mapping[str, str], other: Mapping[str, str]) -> str | None:
-    """Which of the tools of two runs of tasks are not the same: their times are of other work."""
-    unlike = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-    told = "; ".join(f"{name} {shown(one.get(name, '-'), 40)}, {shown(other.get(name, '-'), 40)}" for name in unlike)
-    return f"the tasks are not the same work: {told}" if unlike else None
 
 
 def _order(ahead: Mapping[str, float], weights: Mapping[str, float], heads: Sequence[Json]) -> Json:

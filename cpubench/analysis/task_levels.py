@@ -12,7 +12,7 @@ from msgspec import UnsetType
 from cpubench.analysis.levels import limited
 from cpubench.analysis.quantity import null, quantity
 from cpubench.analysis.task_rates import per_hour, unsteady
-from cpubench.analysis.task_spans import good
+from cpubench.analysis.task_spans import lost
 from cpubench.errors import UsageError
 from cpubench.power.verdict import MEAN_SHARE, MEAN_W
 from cpubench.results.parse import located, shown
@@ -75,11 +75,8 @@ def _ratio(run: TaskRun, row: TaskRow, base: TaskRun) -> Json:
         return null(row.skipped or "was not done at both levels")
     logs = []
     for which in (row, other):
-        done = [one for one in which.repeats if good(one)]
-        if len(done) < len(which.repeats):  # those that a timeout spared would be the fast ones
-            return null(f"{len(which.repeats) - len(done)} of {len(which.repeats)} repeats failed")
-        if shaky := unsteady(which, done):
-            return null(shaky)
-        logs.append({one.index: np.log(rate) for one in done if (rate := per_hour(which, one))})
+        if why := lost(which) or unsteady(which, which.repeats):
+            return null(why)
+        logs.append({one.index: np.log(rate) for one in which.repeats if (rate := per_hour(which, one))})
     common = sorted(logs[0].keys() & logs[1].keys())
     return quantity(np.array([logs[0][at] - logs[1][at] for at in common]), reason="no repeat ended well at both")

@@ -29,6 +29,15 @@ def faults(one: Repeat) -> list[str]:
     return [*one.failures, *one.leftovers, *(f"a limit was changed: {text}" for text in changed)]
 
 
+def lost(row: TaskRow) -> str | None:
+    """How many repeats of a row failed, and what the first said; None where none did.
+
+    Where one did, the others tell nothing of the task: those that a timeout spared would be the fast ones.
+    """
+    said = [faults(one) for one in row.repeats if not good(one)]
+    return f"{len(said)} of {len(row.repeats)} repeats failed: {said[0][0]}" if said else None
+
+
 def cpu_s(one: Repeat, at: int) -> float:
     """CPU time of a span."""
     return (one.spans.user_us[at] + one.spans.sys_us[at]) / 1e6

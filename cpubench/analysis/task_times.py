@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cpubench.analysis.density import solo_s
-from cpubench.analysis.task_spans import faults, good
+from cpubench.analysis.task_spans import good
 from cpubench.analysis.tasks import tasks_document
+from cpubench.results.parse import shown
 from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
 LOAD = 4  # agents a core in the scored row of T4: every profile has it, and two CPUs carried it within twice solo
@@ -43,31 +44,23 @@ def task_times(run: TaskRun) -> dict[str, Times]:
     told = {name: rate["reason"] if rate["value"] is None else None for name, rate in rates.items()}
     made: dict[str, Times] = {}
     for row in run.tasks:
-        lost = [one for one in row.repeats if not good(one)]
-        reason = _failed(row, lost) or told[row.name] or "not measured"
-        done = [] if lost else row.repeats
+        failed = sum(not good(one) for one in row.repeats)
+        done = [] if failed else row.repeats
         if row.task == "T4":
             if row.agents != scored_agents(run.divisor.n) or row.tools:
                 continue
             found = {} if told[row.name] else {one.index: _loaded(run, row, one) for one in done}
             seconds = {index: value for index, value in found.items() if value is not None}
-            reason = reason if lost or told[row.name] else "T1 alone was not done"
-            made[FLEET] = Times(row.task, row.version, seconds, reason, len(lost))
+            made[FLEET] = Times(row.task, row.version, seconds, told[row.name] or "T1 alone was not done", failed)
         elif row.task != "T0" and not windowed(row) and not ADAPTERS.intersection(row.params):
             seconds = {one.index: one.wall_ns / 1e9 for one in done}
-            made[row.name] = Times(row.task, row.version, seconds, reason, len(lost))
+            made[row.name] = Times(row.task, row.version, seconds, told[row.name] or "not measured", failed)
     return made
 
 
 def scored_agents(cores: float) -> int:
     """Agents of the scored row of T4: 4 a core, rounded down as levels are where a quota grants parts of a CPU."""
     return max(1, int(LOAD * cores))
-
-
-def _failed(row: TaskRow, lost: Sequence[Repeat]) -> str | None:
-    """How many repeats failed, and what the first said; None where none did."""
-    said = [text for one in lost for text in faults(one)]
-    return f"{len(lost)} of {len(row.repeats)} repeats failed: {said[0]}" if said else None
 
 
 def _loaded(run: TaskRun, row: TaskRow, one: Repeat) -> float | None:
@@ -106,6 +99,14 @@ def work_of(run: TaskRun) -> dict[str, str]:
     return {name: found[name] for name in ("python3", "cc", "sh", "file system") if name in found} | {
         "inputs": run.inputs_sha256[:12]
     }
+
+
+def other_work(one: Mapping[str, str], other: Mapping[str, str]) -> str | None:
+    """Which of the tools of two runs of tasks, as ``work_of`` tells them, are not the same: their times are of other
+    work."""
+    unlike = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    told = "; ".join(f"{name} {shown(one.get(name, '-'), 40)}, {shown(other.get(name, '-'), 40)}" for name in unlike)
+    return f"the tasks are not the same work: {told}" if unlike else None
 
 
 def programs_of(run: TaskRun) -> dict[str, str]:

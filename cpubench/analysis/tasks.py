@@ -19,6 +19,7 @@ from cpubench.analysis.task_spans import (
     around_s,
     faults,
     good,
+    lost,
     paths,
     percentiles,
     phases,
@@ -57,47 +58,50 @@ def tasks_document(run: TaskRun) -> Json:
 
 
 def _row(run: TaskRun, row: TaskRow) -> Json:
-    done = [one for one in row.repeats if good(one)]
-    reason = _reason(row, done)
-    fleet = windowed(row)
+    failed, fleet = lost(row), windowed(row)
+    done = [] if failed else row.repeats
     shaky = unsteady(row, done)
-    reason = shaky or reason
+    reason = row.skipped or failed or shaky or "not measured"
     counted = [] if shaky else done
     seconds = [core_seconds(row, one) for one in counted]
     rate = _quantity([per_hour(row, one) for one in counted], reason)
-    whole = fleet and row.agents >= run.divisor.n
     whole_s = [] if fleet else [one.wall_ns / 1e9 for one in done]
     wall = _quantity(whole_s, "no task is whole in a window" if fleet else reason)
-    few = "fewer agents than cores" if fleet else "one agent does not fill the cores"
     made = {
         "task": row.name, "agents": row.agents, "version": row.version, "tools": row.tools, "skipped": row.skipped,
         "repeats": len(row.repeats), "failures": sum(not good(one) for one in row.repeats),
         "tasks_per_hour": rate, "basis": basis(run, row),
-        "tasks_per_hour_per_core": _scaled(rate, 1 / run.divisor.n) if whole else null(few),
+        "tasks_per_hour_per_core": _per_core(run, row, rate),
         **_power(run, row, counted, reason),
         "core_seconds_per_task": _quantity(seconds, reason), "wall_s": wall,
         "phases": _phases(row, done, reason), "paths": _paths(run, row, done, reason),
-        "steps": percentiles(step_walls(row, done)),
+        "steps": _percentiles(step_walls(row, done), failed),
         "kinds": {kind: percentiles(times) for kind, times in walls(row, done).items()},
-        "counts": _counts(done), "flags": _flags(run, done),
+        "counts": _counts(done), "flags": _flags(run, [one for one in row.repeats if good(one)]),
     }  # fmt: skip
     if fleet:
-        made["stretch"] = percentiles(stretches(run, row), "")
+        made["stretch"] = _percentiles([] if failed else stretches(run, row), failed, "")
         made["pressure"] = pressure(done)
         low = [one.memory_low_bytes for one in done if one.memory_low_bytes is not None]
         made["memory_low_bytes"] = min(low, default=None)
     if row.task == "T6":
-        made["burst"] = burst_effect(made["kinds"])
+        made["burst"] = burst_effect(made["kinds"]) | ({"reason": failed} if failed else {})
     return made
 
 
-def _reason(row: TaskRow, done: Sequence[Repeat]) -> str:
-    """Why there is no number of a row without a repeat that counts."""
-    if row.skipped is not None:
-        return row.skipped
-    if row.repeats and not done:
-        return faults(row.repeats[0])[0]
-    return "not measured"
+def _percentiles(times: Sequence[float], failed: str | None, unit: str = "_s") -> Json:
+    """Percentiles of steps; null where a repeat ``failed``: its steps are not among them."""
+    made = percentiles(times, unit)
+    return made | {"reasons": dict.fromkeys(LEAST, failed)} if failed else made
+
+
+def _per_core(run: TaskRun, row: TaskRow, rate: Json) -> Json:
+    """The rate by cores; null where the agents do not fill them."""
+    if row.task == "T6":
+        return null("one agent is the burst, and the others use half of the CPUs at most")
+    if windowed(row) and row.agents >= run.divisor.n:
+        return _scaled(rate, 1 / run.divisor.n)
+    return null("fewer agents than cores" if windowed(row) else "one agent does not fill the cores")
 
 
 def _quantity(values: Sequence[float], reason: str) -> Json:
@@ -120,8 +124,11 @@ def _power(run: TaskRun, row: TaskRow, done: Sequence[Repeat], reason: str) -> J
     if unmetered:
         return dict.fromkeys(("watts", "tasks_per_hour_per_watt", "joules_per_task"), null(unmetered[0]))
     each = [(one.mean_w, per_hour(row, one)) for one in done if one.mean_w is not None]
-    return {
-        "watts": _quantity([watts for watts, _ in each], reason),
+    drawn = {"watts": _quantity([watts for watts, _ in each], reason)}
+    if row.task == "T6":
+        burst = null("the burst draws power too, and is no task")
+        return drawn | {"tasks_per_hour_per_watt": burst, "joules_per_task": burst}
+    return drawn | {
         "tasks_per_hour_per_watt": _quantity([hour / watts for watts, hour in each], reason),
         "joules_per_task": _quantity([3600 * watts / hour if hour else 0.0 for watts, hour in each], reason),
     }

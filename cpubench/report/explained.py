@@ -63,6 +63,7 @@ def _against(found: Json, console: Console) -> None:
             cells = (row["task"], *_ratio(row["predicted"]), *_ratio(row["measured"]))
             table.add_row(*(line(console, cell) for cell in cells))
     console.print(table)
+    pairs(console, [(row["task"], f"not compared: {row['reason']}") for row in found["rows"] if row["reason"]])
     said = found["agreement"]
     if said["reason"] is not None:
         console.print(line(console, f"no rank correlation: {said['reason']}"))

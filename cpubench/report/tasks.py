@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from cpubench.report.page import console_of, line, pairs, table_of
+from cpubench.report.terminal import spread
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,22 +43,25 @@ def show_tasks(doc: Json, out: IO[str]) -> None:
 def show_levels(ratios: Sequence[Json], out: IO[str]) -> None:
     """Nothing; writes tasks per hour of each cap level over those of another, paired by repeat."""
     console = console_of(out)
+    lacking = [(f"{row['task']}, {row['level']}", row["ratio"]["reason"]) for row in ratios
+               if row["ratio"]["value"] is None]  # fmt: skip
     over = ratios[0]["over"] if ratios else ""
     table = table_of(console, "task", "level", f">x {over}", ">95 %")
     for row in ratios:
         made = row["ratio"]
         ends = "-" if made["low"] is None else f"{made['low']:.3f} to {made['high']:.3f}"
-        value = f"- ({made['reason']})" if made["value"] is None else f"{made['value']:.3f}"
+        value = "-" if made["value"] is None else f"{made['value']:.3f}"
         table.add_row(*(line(console, cell) for cell in (row["task"], row["level"], value, ends)))
     console.print()
     console.print(table)
+    pairs(console, lacking)
 
 
 def _rates(doc: Json, console: Console) -> None:
     table = table_of(console, "task", ">tasks/h", ">95 %", ">core-s", ">p50 ms", ">p95 ms", ">failed")
     for row in doc["tasks"]:
         rate, steps = row["tasks_per_hour"], row["steps"]
-        width = "-" if rate["low"] is None else f"+-{50 * (rate['high'] - rate['low']) / rate['value']:.1f} %"
+        width = spread(rate).strip() or "-"
         failed = f"{row['failures']} of {row['repeats']}"
         cells = (row["task"], _figure(rate["value"]), width, _figure(row["core_seconds_per_task"]["value"]),
                  _figure(_ms(steps["p50_s"])), _figure(_ms(steps["p95_s"])), failed)  # fmt: skip

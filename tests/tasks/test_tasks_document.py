@@ -6,13 +6,14 @@ import math
 from itertools import pairwise
 
 import pytest
-from tasks_run import SOLO, fleet, loaded, made_repeat, made_row, made_run, made_span, row_of
+from tasks_run import SOLO, STEPS, fleet, loaded, made_repeat, made_row, made_run, made_span, row_of
 
 from cpubench.analysis.task_spans import percentiles
 from cpubench.analysis.tasks import tasks_document
 from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.report.tasks import show_tasks
+from cpubench.report.terminal import spread
 from cpubench.report.traces import trace
 from cpubench.results.files import sealed
 from cpubench.results.load_tasks import load_tasks
@@ -41,15 +42,56 @@ def test_a_failed_task_is_never_a_fast_one(tmp_path):
     left = made_repeat(
         [made_span(0, 0, 10**6, 10), made_span(1, 10**6, 10**6, 10)], 4, leftovers=["mount left behind: /x"]
     )
-    before = row_of(tasks_document(loaded(whole, tmp_path)), SOLO.name)
     row["repeats"] += [quick, left]
     after = row_of(tasks_document(loaded(sealed(whole), tmp_path)), SOLO.name)
-    assert after["tasks_per_hour"] == before["tasks_per_hour"]
-    assert (before["failures"], after["failures"], after["repeats"]) == (0, 2, 5)
+    assert (after["failures"], after["repeats"]) == (2, 5)
+    assert after["tasks_per_hour"]["reason"] == "2 of 5 repeats failed: search.1: ended with 1, not 0"
     row["repeats"] = [quick]
     only = row_of(tasks_document(loaded(sealed(whole), tmp_path)), SOLO.name)
     assert only["tasks_per_hour"]["value"] is None
-    assert only["tasks_per_hour"]["reason"] == "search.1: ended with 1, not 0"
+    assert only["tasks_per_hour"]["reason"] == "1 of 1 repeats failed: search.1: ended with 1, not 0"
+
+
+def values(found):
+    """Every value and share of a row, wherever it is."""
+    if isinstance(found, dict):
+        own = [found[name] for name in ("value", "share", "p50_s", "p95_s", "p99_s", "p50") if name in found]
+        return own + [one for key, part in found.items() if key != "reasons" for one in values(part)]
+    return []
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("fault", [{"failures": ["test.1: not done after 120 s"]}, {"leftovers": ["a mount: /x"]}])
+@pytest.mark.parametrize("made", [made_run(factors=(1.0, 1.0, 3.0))["tasks"][1], fleet(8, 1.0)])
+def test_the_repeats_that_a_timeout_spared_tell_nothing_of_a_task(tmp_path, at, fault, made):
+    made = json.loads(json.dumps(made))
+    made["repeats"] = [{**made["repeats"][n % len(made["repeats"])], "index": n} for n in range(3)]
+    alone = made_run()["tasks"][1] | {"name": "T1[read-heavy,light]"}  # that the windows are told by
+    rows = [made_run()["tasks"][0], alone, made]
+    before = row_of(tasks_document(loaded(made_run(rows), tmp_path)), made["name"])
+    made["repeats"][at] = made["repeats"][at] | fault
+    document = tasks_document(loaded(made_run(rows), tmp_path))
+    after = row_of(document, made["name"])
+    assert any(one is not None for one in values(before))
+    assert set(values(after)) == {None}
+    why = f"1 of 3 repeats failed: {next(iter(fault.values()))[0]}"
+    for name in ("tasks_per_hour", "core_seconds_per_task"):
+        assert after[name]["reason"] == why
+    assert set(after["steps"]["reasons"].values()) == {why}
+    out = io.StringIO()
+    show_tasks(document, out)
+    assert why in " ".join(out.getvalue().split())
+    assert max(map(len, out.getvalue().splitlines())) <= 80
+
+
+@pytest.mark.parametrize("factors", [(0.8, 1.0, 1.25), (1.0, 1.02, 0.99), (1.0,)])
+def test_an_interval_is_as_wide_here_as_in_the_report(tmp_path, factors):
+    document = tasks_document(loaded(made_run(factors=factors), tmp_path))
+    out = io.StringIO()
+    show_tasks(document, out)
+    line = next(one for one in out.getvalue().splitlines() if one.startswith(SOLO.name))
+    width = spread(row_of(document, SOLO.name)["tasks_per_hour"]).strip()
+    assert f" {width or '-'} " in line
 
 
 def test_percentiles_need_enough_steps():
@@ -172,7 +214,8 @@ def test_a_changed_or_cut_file_is_refused(tmp_path):
 def test_the_page_fits_80_columns_and_escapes_foreign_text(tmp_path):
     whole = made_run([*made_run()["tasks"], fleet(64, 3.0, pressure={"cpu_us": 9_000_000, "memory_us": 0, "io_us": 0}),
                       made_row(Task("T2", ("server",)), [], [], skipped="python3 has no module sqlite3")])  # fmt: skip
-    whole["tasks"][1]["repeats"].append(made_repeat([], 3, wall_ns=1, failures=["x\x1b[31m: " + "y" * 200]))
+    whole["tasks"].append(made_row(Task("T1", ("read-heavy", "light")), STEPS,
+                                   [made_repeat([], 0, wall_ns=1, failures=["x\x1b[31m: " + "y" * 200])]))  # fmt: skip
     out = io.StringIO()
     show_tasks(tasks_document(loaded(sealed(whole), tmp_path)), out)
     text = out.getvalue()

@@ -60,6 +60,23 @@ def test_the_burst_is_no_work_of_the_neighbours(tmp_path):
     assert row["core_seconds_per_task"]["value"] == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("agents", [2, 8])
+@pytest.mark.parametrize(("watts", "reason"), [(100.0, None), (None, "gone"), ("none", "no_meter")])
+def test_a_row_with_a_burst_has_nothing_per_core_or_per_watt(tmp_path, agents, watts, reason):
+    """The burst is in the watts and on the CPUs, and in no task."""
+    made, meter = burst_row(agents), {"meter": "" if watts == "none" else "powercap"}
+    if watts != "none":
+        made["repeats"][0] |= {"mean_w": watts, "power_reason": reason}
+    row = tasks_document(loaded(sealed(made_run([made]) | meter), tmp_path))["tasks"][0]
+    assert row["tasks_per_hour"]["value"] == pytest.approx(2 * 180)
+    per_core = row["tasks_per_hour_per_core"]
+    assert (per_core["value"], "half of the CPUs" in per_core["reason"]) == (None, True)
+    assert row["watts"]["value"] == (pytest.approx(100) if watts == 100.0 else None)
+    why = reason or "the burst draws power too, and is no task"
+    for name in ("tasks_per_hour_per_watt", "joules_per_task"):
+        assert (row[name]["value"], row[name]["reason"]) == (None, why)
+
+
 @pytest.mark.parametrize(
     ("cpus", "divisor", "words"),
     [(2, {"kind": "vcpu", "n": 2}, "paced to half of the CPUs"),
