@@ -87,6 +87,8 @@ def _computed(name: str, tables: Mapping[str, Table], nodes: Sequence[tuple[str,
 def _measured(agent: Table, task: str | None, runs: Sequence[tuple[str, Json]]) -> list[str]:
     """Notes, after putting into ``agent`` what the run tells of its task and the inputs do not say."""
     times, at_once = agent.pop("times", Given(1.0, source="assumed")), agent.pop("at_once", None)
+    if at_once is not None and (at_once.low is not None or not at_once.value.is_integer()):
+        raise UsageError("inputs", "is one whole number of agents, as T4 has levels", "agent.at_once")
     if not runs:
         if at_once is not None and "stretch" not in agent:
             raise UsageError(
@@ -130,10 +132,11 @@ def _stretch(label: str, document: Json, agents: float) -> Given:
     """How many times as long as alone the median step of so many agents took."""
     levels = {row["agents"]: row for row in document["tasks"] if row["task"].startswith("T4")}
     row = levels.get(int(agents))
+    if row is not None:
+        _check_whole(label, row, "give agent.stretch")
     if row is None or row["stretch"]["p50"] is None:
         why = f"has no T4 of {agents:g} agents, but of {sorted(levels)}" if row is None else "has too few steps"
         raise UsageError("run", f"{label} {why}: give agent.stretch", "agent.at_once")
-    _check_whole(label, row, "give agent.stretch")
     return Given(row["stretch"]["p50"], kind="unknown", source=f"{label}, {row['task']}, median step")
 
 

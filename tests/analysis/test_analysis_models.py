@@ -204,6 +204,19 @@ def test_what_the_inputs_leave_out_is_taken_from_the_run_and_says_so(tmp_path):
     assert found["rows"][0]["cores_per_gpu"]["low"] is not None
 
 
+@pytest.mark.parametrize("given", ["[3, 9.8]", "[1, 8.9]", "[8, 9]", "8.9", "0.5"])
+@pytest.mark.parametrize("other", [(), ("agent: stretch = 1.5",)])
+def test_at_once_is_one_whole_number(tmp_path, given, other, capsys):
+    inputs = changed(tmp_path, f"agent: at_once = {given}", *other)
+    for runs in ([], [("run-a", measured())]):
+        with pytest.raises(UsageError, match=r"^agent\.at_once: is one whole number"):
+            model("stall", inputs, runs)
+    assert main(["model", "stall", "--inputs", str(tmp_path / "changed.toml")]) == 2
+    assert "changed.toml: agent.at_once: is one whole number" in capsys.readouterr().err
+    whole = model("stall", changed(tmp_path, "agent: at_once = 8.0"), [("run-a", measured())])
+    assert [one["value"] for one in whole["inputs"]["measured"] if one["name"] == "agent.stretch"] == [1.2]
+
+
 def two_nodes(tmp_path):
     """A rack of two nodes, the first of which lacks its tasks per hour."""
     text = (
@@ -331,3 +344,6 @@ def test_a_row_with_a_failed_repeat_goes_into_no_model(tmp_path):
     for name, given in (("stall", changed(tmp_path, drop=("tools_s",))), ("rack", two_nodes(tmp_path))):
         with pytest.raises(UsageError, match="failed in 2 of 3 repeats"):
             model(name, given, [("run", run)])
+    run["tasks"][1]["stretch"] = {"p50": None, "p95": None}
+    with pytest.raises(UsageError, match="failed in 2 of 3 repeats"):
+        model("stall", changed(tmp_path, "agent: at_once = 8"), [("run", run)])
