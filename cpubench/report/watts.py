@@ -101,7 +101,8 @@ def said_of(power: Json) -> list[tuple[str, str]]:
         grown = [f"{name} {count}" for name, count in row["throttles"].items() if count]
         if grown:
             said.append((row["level"], f"throttled: {', '.join(grown)}"))
-        if row["per_watt"]["value"] is None and power["meter"] is not None:
-            why.setdefault(row["per_watt"]["reason"], []).append(row["level"])
-    return said + [(", ".join(levels), f"no points per watt: {REASONS.get(reason, reason)}")
-                   for reason, levels in why.items()]  # fmt: skip
+        for measure, words in (("watts", "no watts"), ("per_watt", "no points per watt")):
+            if row[measure]["value"] is None and power["meter"] is not None:
+                reason = row[measure]["reason"]
+                why.setdefault(f"{words}: {REASONS.get(reason, reason)}", []).append(row["level"])
+    return said + [(", ".join(levels), text) for text, levels in why.items()]

@@ -15,6 +15,7 @@ from cpubench.analysis.curves import curves_of
 from cpubench.analysis.over_runs import score_over_runs
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.score import score
+from cpubench.report.watts import said_of
 from cpubench.results.check import check_run
 from cpubench.results.records import Run
 from cpubench.results.recount import check_counts
@@ -285,9 +286,11 @@ def test_without_the_watts_of_a_family_there_are_no_watts_drawn(reference: Doc, 
     document = made_capped_run(12, noise=0)
     for block in (block for one in document["passes"] for block in one["blocks"]):
         lose(block, next(one for one in block["windows"] if one["family"] == family))
-    found = level(scored(document, reference), "as-is")["watts"]
+    doc = scored(document, reference)
+    found = level(doc, "as-is")["watts"]
     assert (found["value"], found["low"]) == (None, None)
     assert found["reason"].startswith("not measured" if lose is without_log else f"{family}: ")
+    assert any("as-is" in who and text == f"no watts: {found['reason']}" for who, text in said_of(doc["power"]))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broken import reseal
 from made_reports import EVIL, EVIL_NAME, candidate, capped, put, reference_of, tasks_of, watt_variants
 from made_watts import made_capped_run
 
@@ -14,6 +15,7 @@ from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.report.html import page as pages
 from cpubench.report.html.summary import summary
+from cpubench.report.html.words import MISSING
 from cpubench.vendor import make_report, report_document
 
 pytest.importorskip("jinja2", reason="the extra `report` is not installed")
@@ -198,6 +200,16 @@ def test_a_run_without_watts_beside_one_with_them_is_blank_and_says_why(folder: 
     assert rules(made, "R5")[0]["who"] == ["B"]
     assert tables(made, "power")["meters"].rows[1][-1] == "the run read no meter and has no caps"
     assert "No power caps on B" in pages.page_of(made).html
+
+
+def test_why_there_are_no_watts_drawn_stands_on_the_page(folder: Path, tmp_path: Path) -> None:
+    run = made_capped_run(12, seed=7, variants=watt_variants(), host_id="h", caps={"as-is": (1.0, 1.0)})
+    for block in (one["blocks"][0] for one in run["passes"]):
+        memory = next(window for window in block["windows"] if window["family"] == "memory")
+        memory["log"]["readings"] = memory["log"]["readings"][:1]
+    made = report_document([put(tmp_path / "run", reseal(run), id="h")], reference=folder / "reference.json")
+    assert tables(made, "power")["levels"].rows[0][4] == MISSING
+    assert "A as-is: no watts drawn: memory: gap: 0 % of " in pages.page_of(made).html
 
 
 def test_units_of_a_fleet_have_a_strip_per_watt_for_each_scope(folder: Path, tmp_path: Path) -> None:

@@ -148,11 +148,11 @@ def _absent(every: Sequence[Json]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for one in every:
         for row in one["power"]["levels"]:
-            for measure in ("per_core", "per_watt"):
+            words = {"per_core": f"no points {NAMES['per_core']}", "per_watt": f"no points {NAMES['per_watt']}"}
+            words |= {"watts": "no watts drawn"} if one["power"]["meter"] else {}
+            for measure, missing in words.items():
                 if row[measure]["value"] is None:
-                    reasons.setdefault(f"no points {NAMES[measure]}: {why(row[measure])}", []).append(
-                        f"{one['label']} {row['level']}"
-                    )
+                    reasons.setdefault(f"{missing}: {why(row[measure])}", []).append(f"{one['label']} {row['level']}")
     return [f"{', '.join(who)}: {reason}." for reason, who in reasons.items()]
 
 
