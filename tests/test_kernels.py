@@ -5,12 +5,14 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import time
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
 import numpy as np
+import psutil
 import pytest
 from pools import CORES, KERNELS, LISTED, at_most, children, enough_ops, groups_of, lived, param, rig
 
@@ -103,8 +105,17 @@ def comes_between(low, ratio, high):
     a factor of two when the core's other thread works; but not thrice to one side."""
     tried = []
     while len(tried) < 3 and not (tried and low < tried[-1] < high):
+        if tried:
+            wait_for_others()
         tried.append(ratio())
     assert low < tried[-1] < high, tried
+
+
+def wait_for_others():
+    """Until little is at work here, five seconds at most: beside it threads that spin for each other take turns."""
+    end_s = time.monotonic() + 5
+    while psutil.cpu_percent(0.25) > 5 and time.monotonic() < end_s:
+        pass
 
 
 def pairs(made, others, variant):
