@@ -78,10 +78,10 @@ def phases(row: TaskRow, one: Repeat) -> dict[str, tuple[float, float]]:
 
 
 def prices(run: TaskRun) -> dict[str, tuple[float, float]] | None:
-    """User and system seconds of an empty shell and an empty interpreter, from T0; None where it was not done."""
+    """User and system seconds of an empty shell and an empty interpreter, from T0; None where none was done well."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for row in run.tasks:
-        for one in row.repeats if row.task == "T0" else ():
+        for one in filter(good, row.repeats) if row.task == "T0" else ():
             for at, step in enumerate(one.spans.step):
                 found[row.steps[step].kind].append((one.spans.user_us[at] / 1e6, one.spans.sys_us[at] / 1e6))
     if not {"shell", "python"} <= found.keys():

@@ -112,6 +112,16 @@ def test_paths_share_out_the_time_and_starts_cost_what_empty_ones_do(tmp_path):
     assert paths["off_cpu"]["s"]["value"] == pytest.approx(0.4 - 0.2802, rel=0.01)
 
 
+def test_a_failed_start_prices_no_path(tmp_path):
+    before = row_of(tasks_document(loaded(made_run(), tmp_path)), SOLO.name)["paths"]
+    whole = made_run()
+    (first,) = whole["tasks"][0]["repeats"]
+    steps = [made_span(0, 0, 10**9, 900_000), made_span(1, 10**9, 10**9, 900_000)]
+    slow = made_repeat(steps, 1, failures=["timed out"])
+    whole["tasks"][0]["repeats"] = [first, slow]
+    assert row_of(tasks_document(loaded(sealed(whole), tmp_path)), SOLO.name)["paths"] == before
+
+
 def test_paths_are_null_without_the_price_of_a_start(tmp_path):
     whole = made_run()
     whole["tasks"] = whole["tasks"][1:]
