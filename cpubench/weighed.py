@@ -62,9 +62,16 @@ def _of_calls(
     found: list[Source], matrix: Path | None, trace: Path | None, keep: bool, notes: list[str], path: Path
 ) -> tuple[dict[str, float], Json]:
     table, tally, names = load_matrix(matrix), Tally(), _Names()
+    seen: set[str] = set()
+    copies = 0
     with writing(trace, keep) as write:
         for source in found:
             for span in spans(source):
+                if span.key in seen:  # a session that was resumed or forked begins with a copy of the one before
+                    copies += 1
+                    continue
+                if span.key:
+                    seen.add(span.key)
                 made = names.short(classified(span))
                 tally.add(made)
                 write(made)
@@ -77,6 +84,8 @@ def _of_calls(
     calls = sum(row["calls"] for row in classes.values())
     replayed = sum(row["replayed"] for row in classes.values())
     timed = sum(row["timed"] for row in classes.values())
+    if copies:
+        notes.append(f"{copies} spans are copies, as in sessions that were resumed or forked: each is counted once")
     if replayed:
         notes.append(f"{replayed} of {calls} calls have no time, nor has any of their class: counted with what such a "
                      f"step takes in the tasks of {reference.name}")  # fmt: skip
@@ -110,8 +119,8 @@ def _of_strace(found: list[Source], notes: list[str]) -> tuple[dict[str, float],
     notes.append(f"strace tells how the kernel's part splits (here by {by}) and not how large it is: that, and all "
                  "other paths, are those of the scenario coding; strace makes calls slower")  # fmt: skip
     why = {"wait": "system calls that wait", "other": "system calls of no path"}
-    left = [{"what": what, "calls": counted[what][0], "seconds": counted[what][1], "why": text}
-            for what, text in why.items() if what in counted]  # fmt: skip
+    left = [{"what": what, "calls": counted[what][0], "timed": counted[what][0], "seconds": counted[what][1],
+             "why": text} for what, text in why.items() if what in counted]  # fmt: skip
     return paths, {
         "basis": f"system calls by {by}, the rest of scenario coding", "confidence": "low", "spans": 0, "matrix": None,
         "classes": {}, "left_out": left,

@@ -26,7 +26,9 @@ def show_weights(doc: Json, names: Mapping[str, tuple[str, str | None]], out: IO
     if doc["left_out"]:
         table = table_of(console, "left out", ">calls", ">seconds")
         for row in doc["left_out"]:
-            table.add_row(*(line(console, cell) for cell in (row["why"], str(row["calls"]), _seconds(row["seconds"]))))
+            some = f" ({row['timed']} timed)" if 0 < row["timed"] < row["calls"] else ""
+            told = (row["why"], f"{row['calls']}{some}", _seconds(row["seconds"]))
+            table.add_row(*(line(console, cell) for cell in told))
         console.print()
         console.print(table)
     table = table_of(console, "path", "", "family", ">weight")

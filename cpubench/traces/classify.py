@@ -18,6 +18,7 @@ from cpubench.traces.known import (
     RUNNERS,
     SHELLS,
     TOOLS,
+    VALUED,
     WORDS,
 )
 from cpubench.traces.span import Span
@@ -96,13 +97,14 @@ def _tokens(command: str) -> list[str]:
 
 def _of_part(words: list[str], writes: bool, depth: int) -> str:
     while words and (ASSIGNMENT.match(words[0]) or words[0] in CARRIERS or words[0].startswith("-")):
-        words = words[1 + CARRIERS.get(words[0], 0) :]
+        words = _after_options(words[0], words[1:])[CARRIERS.get(words[0], 0) :]
     if not words:
         return "other"
     program, rest = words[0].rpartition("/")[2], words[1:]
     plain = [word for word in rest if not word.startswith("-")]
-    if program in RUNNERS and plain[:1] == ["run"]:
-        return _of_part(rest[rest.index("run") + 1 :], writes, depth)
+    after = _after_options(program, rest)
+    if program in RUNNERS and after[:1] == ["run"]:
+        return _of_part(_after_options(program, after[1:]), writes, depth)
     if program in SHELLS:
         flag = next((at for at, word in enumerate(rest) if re.fullmatch(r"-[a-z]*c", word)), None)
         inner = " ".join(rest[flag + 1 : flag + 2]) if flag is not None else ""
@@ -123,6 +125,17 @@ def _of_part(words: list[str], writes: bool, depth: int) -> str:
     if program == "sed" and any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in rest):
         return "edit"
     return "edit" if writes and (found == "read" or program in ("echo", "printf", "cat")) else found
+
+
+def _after_options(program: str, words: list[str]) -> list[str]:
+    """The words behind the options at the front, and behind the values of those that have one."""
+    valued = VALUED.get(program, "").split()
+    while words and words[0].startswith("-"):
+        letters = [] if words[0].startswith("--") else [f"-{letter}" in valued for letter in words[0][1:]]
+        # Of letters in one word the first that wants a value takes the rest of the word, or else the next one.
+        separate = letters.index(True) == len(letters) - 1 if True in letters else words[0] in valued
+        words = words[1 + separate :]
+    return words
 
 
 def _of_interpreter(rest: list[str], plain: list[str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cpubench.traces.lines import command_of, field, json_lines, number, size_of, time_s
-from cpubench.traces.pending import Call, Clock, Pending, between
+from cpubench.traces.pending import Call, Clock, Pending, between, call_key
 from cpubench.traces.span import Span
 
 # What a tool says that it took itself, and how many seconds one of its units are.
@@ -43,7 +43,7 @@ def read(path: Path) -> Iterator[Span]:
         step += kind == "assistant"
         if dur is not None:
             yield Span(t=began, dur=dur, kind="llm" if kind == "assistant" else "human", task=task, agent=agent,
-                       step=step)  # fmt: skip
+                       step=step, key=call_key(line.get("uuid"), t))  # fmt: skip
         for block in blocks:
             if block.get("type") == "tool_use":
                 pending.put(f"{task} {block.get('id')}", Call(t, block, step))
@@ -60,5 +60,5 @@ def _call(made: Call, result: dict[str, Any], told: object, ended: float | None,
         t=made.t, dur=between(made.t, ended), kind="human" if refused else "tool", task=task, agent=agent,
         step=made.step, tool=str(call.get("name") or ""), cmd=command_of(call.get("input")),
         in_bytes=size_of(call.get("input")), out_bytes=size_of(result.get("content")),
-        exit=int(failed) if isinstance(failed, bool) else None, internal_dur=own,
+        exit=int(failed) if isinstance(failed, bool) else None, internal_dur=own, key=call_key(call.get("id"), made.t),
     )  # fmt: skip

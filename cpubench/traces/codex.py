@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cpubench.traces.lines import command_of, field, json_lines, json_of, number, size_of, status, time_s
-from cpubench.traces.pending import Call, Clock, Pending, between
+from cpubench.traces.pending import Call, Clock, Pending, between, call_key
 from cpubench.traces.span import Span
 
 CALLS = ("function_call", "custom_tool_call", "local_shell_call")
@@ -99,5 +99,5 @@ def _call(call: Call, answer: object, ended: float | None, task: str, own: float
         t=call.t, dur=between(call.t, ended), internal_dur=own, task=task, step=call.step,
         tool=str(field(call.record, "name") or "shell"), cmd=call.command, in_bytes=size_of(_arguments(call.record)),
         out_bytes=size_of(field(answer, "output")),
-        exit=status(ended_with),
+        exit=status(ended_with), key=call_key(field(call.record, "call_id") or field(call.record, "id"), call.t),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 from cpubench.errors import UsageError
 from cpubench.results.parse import located
 from cpubench.traces import claude, codex, normal, openhands, otel, strace, sweagent
-from cpubench.traces.lines import head, json_of, opened
+from cpubench.traces.lines import first_lines, head, json_of, opened
 from cpubench.traces.span import Span
 
 READERS: dict[str, Callable[[Path], Iterator[Span]]] = {
@@ -24,7 +24,7 @@ FORMATS = (*READERS, "strace")
 LOOKED = 50  # lines that may tell a format: sessions begin with lines that many formats could have
 ENDINGS = frozenset((".traj", ".json", ".jsonl", ".ndjson", ".txt", ".log", ".strace"))
 EVENT = re.compile(rb'"kind"\s*:\s*"(Action|Observation|Message|SystemPrompt)Event"')
-TEXTS = (  # of one JSON text that is longer than what is looked at
+TEXTS = (  # of one JSON text whose lines tell nothing
     (re.compile(rb'"resourceSpans"|"gen_ai\.|"trace_id"|"traceId"'), "otel"), (EVENT, "openhands"),
     (re.compile(rb'"trajectory"'), "swe-agent"),
 )  # fmt: skip
@@ -87,14 +87,13 @@ def digest(source: Source) -> dict[str, Any]:
 
 def _format(path: Path) -> str | None:
     try:
+        for line in first_lines(path, LOOKED):
+            record = json_of(line.decode(errors="replace")) if line.startswith(b"{") else None
+            if isinstance(record, dict) and (found := _of_record(record)):
+                return found
         raw = head(path)
     except UsageError as fault:
         raise located(path, fault) from None
-    lines = raw.split(b"\n")
-    for line in lines[:LOOKED]:
-        record = json_of(line.decode(errors="replace")) if line.strip().startswith(b"{") else None
-        if isinstance(record, dict) and (found := _of_record(record)):
-            return found
     if raw.lstrip().startswith((b"{", b"[")):
         if path.suffix == ".traj":
             return "swe-agent"

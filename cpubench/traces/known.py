@@ -67,10 +67,33 @@ MODULES = _table(
     build="build compileall cython",
     net="http.server",
 )
-# What only carries another command; the number is how many words of its own it takes.
+# What only carries another command; the number is how many words of its own it takes after its options.
 CARRIERS = {"sudo": 0, "env": 0, "time": 0, "nice": 0, "nohup": 0, "stdbuf": 0, "xargs": 0, "command": 0, "exec": 0,
             "timeout": 1, "npx": 0, "ionice": 0, "setsid": 0, "doas": 0, "then": 0, "do": 0, "if": 0, "while": 0,
             "else": 0, "!": 0, "{": 0, "builtin": 0}  # fmt: skip
+# Options whose value is the next word, of these and of RUNNERS; ``--option=value`` is one word.
+VALUED = {
+    "sudo": "-u -g -h -p -C -D -R -T -U -r -t --user --group --host --prompt --close-from --chdir --chroot "
+    "--command-timeout --other-user --role --type",
+    "doas": "-u -C",
+    "env": "-u -C -S --unset --chdir --split-string",
+    "time": "-f -o --format --output",
+    "nice": "-n --adjustment",
+    "ionice": "-c -n -p -P -u --class --classdata --pid --pgid --uid",
+    "stdbuf": "-i -o -e --input --output --error",
+    "timeout": "-k -s --kill-after --signal",
+    "xargs": "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-lines --max-args --max-procs --max-chars "
+    "--process-slot-var",
+    "exec": "-a",
+    "npx": "-p -w --package --workspace",
+    "uv": "-p -w --python --with --with-editable --with-requirements --extra --group --only-group --no-group --package "
+    "--project --directory --env-file --index --default-index --cache-dir --config-file",
+    "poetry": "-C -P --directory --project",
+    "pdm": "-p --project",
+    "hatch": "-e -p --env --project",
+    "conda": "-n -p --name --prefix --cwd",
+    "mamba": "-n -p --name --prefix --cwd",
+}
 RUNNERS = ("uv", "poetry", "pipenv", "pdm", "hatch", "conda", "mamba", "rye")  # `uv run COMMAND`
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh", "ash")
 # The work of a compound command is that of its first part in this order.

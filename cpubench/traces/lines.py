@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from cpubench.errors import UsageError
 from cpubench.results.parse import MAX_BYTES, parse, read
 
 MOST_LINE = 32 << 20  # bytes of one line; a screenshot in a tool's result takes some
-HEAD = 1 << 16  # bytes from which a format is told
+HEAD = 1 << 16  # bytes from which a format is told that no line tells
 _PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 _decode = msgspec.json.Decoder().decode
 
@@ -36,15 +37,32 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def head(path: Path) -> bytes:
-    """The first bytes of a file; refused if it is packed or empty."""
+    """The first bytes of a file, with the whole of a long line among them; refused if it is empty."""
     with opened(path) as file:
-        raw = file.read(HEAD)
-    packed = next((name for magic, name in _PACKED.items() if raw.startswith(magic)), None)
-    if packed:
-        raise UsageError("packed", f"is packed with {packed}: unpack it first")
+        raw = file.read(HEAD) + file.readline(MOST_LINE) + file.read(HEAD)
     if not raw.strip():
         raise UsageError("empty", "the file is empty")
     return raw
+
+
+def first_lines(path: Path, most: int) -> Iterator[bytes]:
+    """At most so many lines from the first that holds something, up to one that is too long; refused if packed."""
+    with opened(path) as file:
+        start = file.read(max(map(len, _PACKED)))
+        packed = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
+        if packed:
+            raise UsageError("packed", f"is packed with {packed}: unpack it first")
+        file.seek(0)
+        while most and (raw := file.readline(MOST_LINE + 1)) and len(raw) <= MOST_LINE:
+            if line := raw.strip():
+                most -= 1
+                yield line
+
+
+def in_lines(path: Path) -> bool:
+    """Whether a file has an object of JSON on each line, told by its first two; one line may be a text as well."""
+    first, second = [*first_lines(path, 2), b"", b""][:2]
+    return second.startswith(b"{") and isinstance(json_of(first.decode(errors="replace")), dict)
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -129,13 +147,10 @@ def json_of(text: object) -> Any:
 
 
 def command_of(arguments: object) -> str:
-    """The command, code or query among a tool's arguments; "" where there is none."""
-    if isinstance(arguments, str):
-        return arguments
-    for name in ("command", "cmd", "code", "script", "sql", "query", "url", "uri"):
-        value = field(arguments, name)
-        if isinstance(value, list):
-            return " ".join(one if " " not in str(one) else f'"{one}"' for one in map(str, value))
-        if isinstance(value, str):
-            return value
-    return ""
+    """The command, code or query among a tool's arguments, of words as a shell takes them; "" where there is none."""
+    named = (field(arguments, name) for name in ("command", "cmd", "code", "script", "sql", "query", "url", "uri"))
+    found = next((one for one in (arguments, *named) if isinstance(one, str | list)), "")
+    if isinstance(found, str):
+        return found
+    words = all(isinstance(one, str | int | float) for one in found)  # else messages, or another tool's list
+    return shlex.join(map(str, found)) if words else ""

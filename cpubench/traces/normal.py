@@ -25,7 +25,7 @@ def read(path: Path) -> Iterator[Span]:
             if line["schema"] != SCHEMA:
                 raise UsageError("schema", f"is of schema {shown(str(line['schema']), 40)}; wanted is {SCHEMA}", where)
             continue
-        line = {key: value for key, value in line.items() if value is not None}
+        line = {key: value for key, value in line.items() if value is not None and key != "key"}
         try:
             span = msgspec.convert(line, Span)
         except msgspec.ValidationError as error:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cpubench.traces.lines import command_of, document, field, head, json_lines, json_of, size_of, status, time_s
-from cpubench.traces.pending import Call, Clock, Pending, between
+from cpubench.traces.lines import command_of, document, field, in_lines, json_lines, json_of, size_of, status, time_s
+from cpubench.traces.pending import Call, Clock, Pending, between, call_key
 from cpubench.traces.span import Span
 
 ANSWERS = ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
@@ -40,7 +40,7 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
     if path.is_dir():
         for file in sorted(path.glob("event-*.json")):
             yield document(file)
-    elif b"\n{" in head(path).strip():
+    elif in_lines(path):
         yield from (event for _, event in json_lines(path))
     else:
         held = document(path)
@@ -67,5 +67,5 @@ def _call(call: Call, answer: dict[str, Any] | None, ended: float | None, path: 
     return Span(
         t=call.t, dur=between(call.t, ended), step=call.step, task=str(path), tool=tool,
         kind="human" if rejected else "tool", cmd=command_of(action), in_bytes=size_of(action),
-        out_bytes=size_of(field(answer, "observation")), exit=status(code),
+        out_bytes=size_of(field(answer, "observation")), exit=status(code), key=call_key(_key(event), call.t),
     )  # fmt: skip

@@ -16,7 +16,7 @@ from cpubench.traces.lines import (
     command_of,
     document,
     field,
-    head,
+    in_lines,
     json_lines,
     json_of,
     number,
@@ -24,7 +24,7 @@ from cpubench.traces.lines import (
     status,
     time_s,
 )
-from cpubench.traces.pending import between
+from cpubench.traces.pending import between, call_key
 from cpubench.traces.span import Span
 
 OPERATION = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "span.type")
@@ -35,20 +35,25 @@ INPUT = ("gen_ai.tool.call.arguments", "gen_ai.tool.arguments", "gen_ai.tool.inp
 OUTPUT = ("gen_ai.tool.call.result", "gen_ai.tool.output", "output.value", "traceloop.entity.output")
 MODELS = ("chat", "text_completion", "generate_content", "embeddings", "llm", "embedding")
 TOOLS = ("execute_tool", "tool", "claude_code.tool")
+AGENTS = ("invoke_agent", "agent")
 INTEGER = re.compile(r"-?[0-9]{1,19}")
+NAMED = re.compile(r"execute_tool (\S+)")  # what else a span is called may hold a whole command
+DEPTH = 100  # spans that one is in which are looked at; files may say that two are in each other
 HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 Attributes = dict[str, Any]
 Waits = dict[str, list[tuple[float, float]]]  # by the span of the call: from, to
+Tree = tuple[dict[str, str], dict[str, str]]  # by span: the span that it is in, and whether it is tool, model or agent
 
 
 def read(path: Path) -> Iterator[Span]:
-    """Spans of tools and models. A tool inside a tool is the same call, told twice: the outer one counts. What a call
-    waited for a person is a span of its own and no part of the call's time."""
-    tools, waits = _first_look(path)
+    """Spans of tools and models. A tool at any depth inside a tool is the same call, told twice: the outer one counts;
+    what a model or an agent inside a tool calls is a call of its own. What a call waited for a person is a span of its
+    own and no part of the call's time."""
+    tree, waits = _first_look(path)
     for step, one in enumerate(_spans(path)):
         attributes = _attributes(one)
         kind = _kind(one, attributes)
-        if kind is None or (kind == "tool" and _parent(one) in tools):
+        if kind in (None, "agent") or (kind == "tool" and _tool_around(_parent(one), tree)):
             continue
         began, ended = _times(one)
         code = status(_first(attributes, ("process.exit.code", "exit_code")))
@@ -56,12 +61,14 @@ def read(path: Path) -> Iterator[Span]:
         address = _first(attributes, ("server.address", "net.peer.name"))
         away = kind == "tool" and isinstance(address, str) and address not in HERE
         failed = 1 if "error.type" in attributes else None
-        name = str(one.get("name") or "")
+        named = NAMED.match(str(one.get("name")))
+        trace = str(one.get("traceId") or field(one, "context", "trace_id") or one.get("trace_id") or path)
         yield Span(
-            t=began, dur=_worked(began, ended, waits.get(_id(one), [])), kind="remote" if away else kind, step=step,
-            task=str(one.get("traceId") or field(one, "context", "trace_id") or one.get("trace_id") or path),
+            t=began, dur=_worked(began, ended, waits.get(_id(one), [])), step=step,
+            kind="remote" if away else str(kind), task=trace,
+            key=call_key(_id(one) and f"{trace} {_id(one)}", began),
             agent=str(_first(attributes, ("gen_ai.agent.id", "gen_ai.agent.name")) or "main"),
-            tool=str(_first(attributes, TOOL) or name.rpartition(" ")[2]) if kind == "tool" else "",
+            tool=str(_first(attributes, TOOL) or (named[1] if named else "")) if kind == "tool" else "",
             cmd=command_of(given if given is not None else _first(attributes, INPUT)),
             in_bytes=size_of(_first(attributes, INPUT)), out_bytes=size_of(_first(attributes, OUTPUT)),
             exit=failed if code is None else code,
@@ -69,10 +76,7 @@ def read(path: Path) -> Iterator[Span]:
 
 
 def _spans(path: Path) -> Iterator[dict[str, Any]]:
-    start = head(path).lstrip()
-    first, _, rest = start.partition(b"\n")
-    lines = json_of(first.decode(errors="replace")) is not None and rest.strip().startswith(b"{")
-    held = (one for _, one in json_lines(path)) if lines else iter([document(path)])
+    held = (one for _, one in json_lines(path)) if in_lines(path) else iter([document(path)])
     for one in held:
         yield from _inside(one)
 
@@ -121,7 +125,7 @@ def _first(attributes: Attributes, names: tuple[str, ...]) -> Any:
 
 
 def _kind(span: dict[str, Any], attributes: Attributes) -> str | None:
-    """What a span is of; None of what holds others (an agent, a workflow) and of what has nothing to do with agents."""
+    """What a span is of; None of what holds others (a workflow) and of what has nothing to do with agents."""
     name = str(span.get("name") or "")
     operation = str(_first(attributes, OPERATION) or "").lower()
     if name.endswith("blocked_on_user"):
@@ -129,6 +133,8 @@ def _kind(span: dict[str, Any], attributes: Attributes) -> str | None:
     named = not operation and name.startswith("execute_tool")
     if operation in TOOLS or named or "process.command_line" in attributes:
         return "tool"
+    if operation in AGENTS or (not operation and name.startswith("invoke_agent")):
+        return "agent"
     return "llm" if operation in MODELS or (not operation and name.startswith("chat ")) else None
 
 
@@ -141,25 +147,39 @@ def _parent(span: dict[str, Any]) -> str:
     return str(found or "")
 
 
-def _first_look(path: Path) -> tuple[dict[str, str], Waits]:
-    """Tools by their span with what each is in, and when outer ones waited for a person."""
-    tools: dict[str, str] = {}
+def _first_look(path: Path) -> tuple[Tree, Waits]:
+    """What each span is in and is, and when the calls that count waited for a person."""
+    tree: Tree = {}, {}
+    parents, kinds = tree
     asked: Waits = defaultdict(list)
     for one in _spans(path):
-        kind = _kind(one, _attributes(one))
-        if kind == "tool" and _id(one):
-            tools[_id(one)] = intern(_parent(one))  # calls of one turn are in the same span
+        kind, name, parent = _kind(one, _attributes(one)), _id(one), _parent(one)
+        if name:
+            parents[name] = intern(parent)  # calls of one turn are in the same span
+            if kind in ("tool", "llm", "agent"):
+                kinds[name] = intern(kind)
         began, ended = _times(one) if kind == "human" else (None, None)
-        if began is not None and ended is not None and _parent(one):
-            asked[_parent(one)].append((began, ended))
+        if began is not None and ended is not None and parent:
+            asked[parent].append((began, ended))
     waits: Waits = defaultdict(list)
     for name, times in asked.items():
-        outer, seen = name, {name}  # files may say that two spans are in each other
-        while tools.get(outer) in tools and tools[outer] not in seen:
-            outer = tools[outer]
-            seen.add(outer)
-        waits[outer] += times
-    return tools, waits
+        outer = _tool_around(name, tree)
+        for _ in range(DEPTH):
+            further = _tool_around(parents.get(outer, ""), tree)
+            outer = further or outer
+        if outer:
+            waits[outer] += times
+    return tree, waits
+
+
+def _tool_around(name: str, tree: Tree) -> str:
+    """The next tool from this span on outwards; "" where there is none, or a model or an agent comes before it."""
+    parents, kinds = tree
+    for _ in range(DEPTH):
+        if not name or name in kinds:
+            break
+        name = parents.get(name, "")
+    return name if kinds.get(name) == "tool" else ""
 
 
 def _worked(began: float | None, ended: float | None, waits: list[tuple[float, float]]) -> float | None:

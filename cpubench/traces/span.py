@@ -17,7 +17,8 @@ class Span(Struct, frozen=True, kw_only=True, rename={"cls": "class"}):
     """Seconds since the epoch, seconds, bytes; None is "the trace does not say".
 
     ``internal_dur`` is what the tool itself says that it took, ``dur`` what its caller saw. A ``remote`` span is a call
-    whose work another machine did. Until it is classified, ``cls`` is "" and ``cmd`` holds the command.
+    whose work another machine did. Until it is classified, ``cls`` is "" and ``cmd`` holds the command. Copies of it
+    have the same ``key``, which is "" where the trace does not name its calls, and is written nowhere.
     """
 
     t: float | None = None
@@ -38,6 +39,7 @@ class Span(Struct, frozen=True, kw_only=True, rename={"cls": "class"}):
     maxrss: int | None = None
     internal_dur: float | None = None
     cmd: str | None = None
+    key: str = ""
 
     @property
     def seconds(self) -> tuple[float | None, str]:
@@ -53,6 +55,7 @@ def told(span: Span, keep_commands: bool) -> dict[str, Any]:
     """The span as a line of the normal form; a command is there as its hash, and in full only on request."""
     made = structs.asdict(span)
     made["class"] = made.pop("cls")
+    del made["key"]
     command = (made.pop("cmd") or "").encode(errors="replace").decode()
     if command and not made["cmd_hash"]:
         made["cmd_hash"] = hashlib.sha256(command.encode()).hexdigest()[:16]

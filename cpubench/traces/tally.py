@@ -26,23 +26,28 @@ class Tally:
     calls: Counter[str] = field(default_factory=Counter)  # by class
     timed: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    left: dict[str, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))  # calls, seconds
     words: Counter[str] = field(default_factory=Counter)  # whose word the seconds are
+    left: Counter[str] = field(default_factory=Counter)  # calls that are left out, by why
+    left_timed: Counter[str] = field(default_factory=Counter)
+    left_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     spans: int = 0
 
     def add(self, span: Span) -> None:
         """Counts a span that is classified."""
         self.spans += 1
         seconds, word = span.seconds
+        seconds = None if seconds is None or not math.isfinite(seconds) else seconds
         why = span.kind if span.kind in LEFT_OUT else "other" if span.cls == "other" else ""
         if not why and word == "caller" and (seconds or 0.0) > LONGEST_S:
             why = "long"
         if why:
-            self.left[why][0] += 1
-            self.left[why][1] += seconds or 0.0
+            self.left[why] += 1
+            if seconds is not None:
+                self.left_timed[why] += 1
+                self.left_s[why] += seconds
             return
         self.calls[span.cls] += 1
-        if seconds is not None and math.isfinite(seconds):
+        if seconds is not None:
             self.timed[span.cls] += 1
             self.seconds[span.cls] += seconds
             self.words[word] += 1
@@ -66,6 +71,7 @@ class Tally:
         return made
 
     def left_out(self) -> list[Json]:
-        """What was left out: calls, seconds and why."""
-        return [{"what": what, "calls": int(self.left[what][0]), "seconds": self.left[what][1], "why": why}
+        """What was left out: calls, how many have a time, the seconds of these, None without any, and why."""
+        return [{"what": what, "calls": self.left[what], "timed": self.left_timed[what],
+                 "seconds": self.left_s[what] if self.left_timed[what] else None, "why": why}
                 for what, why in LEFT_OUT.items() if what in self.left]  # fmt: skip

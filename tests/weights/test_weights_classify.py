@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cpubench.traces.classify import classified, of_command, work
+from cpubench.traces.lines import command_of
 from cpubench.traces.span import Span
 
 COMMANDS = {
@@ -81,3 +82,34 @@ def test_no_text_is_too_strange() -> None:
         "<",
     ):
         assert of_command(text) in (*COMMANDS,)
+
+
+CARRIED = [
+    "nice -n 10", "nice -10", "nice --adjustment 5", "timeout -k 5 60", "timeout -s KILL 1m", "timeout --signal=KILL 9",
+    "timeout --kill-after 5 -v 60", "timeout 60", "sudo -u postgres", "sudo -Eu postgres", "sudo -upostgres -n",
+    "sudo --user postgres --", "xargs -0 -P 4 -n1", "xargs -I {}", "xargs -d '\\n' -L 1", "env -u A -C x B=1",
+    "env --unset A", "ionice -c 2 -n 7", "ionice -c3", "stdbuf -o L -eL", "time -f '%e s'", "time -p", "exec -a x",
+    "A=1 sudo -u x nice -n 5 timeout -k 1 9", "conda run -n testbed", "uv run --with x -p 3.12", "poetry -C app run",
+    "xargs -n 1", "uv --directory app run", "npx -p x", "find . | xargs -n 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("carrier", CARRIED)
+def test_options_of_what_carries_a_command_and_their_values_are_none_of_its(carrier: str) -> None:
+    found = {
+        command: of_command(f"{carrier} {command}") for command in ("pytest -n 4", "psql -c 'select 1'", "make -j8")
+    }
+    assert found == {"pytest -n 4": "test", "psql -c 'select 1'": "db", "make -j8": "build"}
+    assert of_command(carrier) in ("other", "search")  # nothing is carried
+
+
+@pytest.mark.parametrize("words", [
+    ["bash", "-lc", 'echo "done here" && pytest -q'], ["bash", "-lc", "echo it\\'s; pytest -k 'a b'"],
+    ["sh", "-c", "cat > x <<'EOF'\n\"a\nEOF\npytest"], ["pytest", "-k", "a and (b"], ["timeout", 60, "pytest"],
+])  # fmt: skip
+def test_a_command_in_words_is_the_same_as_in_text(words: list[object]) -> None:
+    """A word may hold spaces, quotes and lines; the list is under a name, or is all there is."""
+    for given in (words, {"command": words}, {"cmd": words, "workdir": "/x"}):
+        assert of_command(command_of(given)) == "test"
+    assert command_of({"command": "a b"}) == command_of("a b") == "a b"
+    assert [command_of(given) for given in ([], {"command": []}, [{"role": "user"}], None, 3)] == [""] * 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -225,3 +226,68 @@ def test_a_large_trace_takes_little_memory(tmp_path: Path) -> None:
     spans, grown_kib = json.loads(done.stdout)
     assert spans > 8
     assert grown_kib < 40_000
+
+
+def trace_of(name: str) -> str:
+    if name == "openhands":
+        return "\n".join(file.read_text() for file in sorted((SAMPLES / name / "events").iterdir()))
+    return (SAMPLES / name).read_text()
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize("name", ["claude.jsonl", "codex.jsonl", "openhands", "otel_old.jsonl"])
+def test_a_copy_of_a_call_is_not_counted_again(tmp_path: Path, name: str, drawn: bool) -> None:
+    """By its name and its time, or by its name alone where that is drawn: a copy may have times of its own then."""
+    raw, folder, out = trace_of(name), tmp_path / "traces", tmp_path / "spans.jsonl"
+    folder.mkdir()
+    if drawn:
+        raw = re.sub(r"\b(toolu|call)_(\d+)\b", lambda found: f"{found[1]}_01{'Ab3' * 6}{found[2]:0>4}", raw)
+    (folder / "a.jsonl").write_text(raw)
+    _, once = weights_from(folder)
+    (folder / "b.jsonl").write_text(raw)
+    _, twice = weights_from(folder, trace=out)
+    assert (twice["classes"], twice["weights_sha256"]) == (once["classes"], once["weights_sha256"])
+    copies = sum(row["calls"] for row in once["classes"].values())
+    (note,) = [note for note in twice["notes"] if "are copies" in note]
+    assert int(note.split()[0]) >= copies
+    assert len(out.read_text().splitlines()) == 1 + twice["spans"]
+    other = re.sub(r"\b202[56]-", "2024-", raw)
+    (folder / "b.jsonl").write_text(other)
+    _, more = weights_from(folder)
+    known = drawn and name in ("claude.jsonl", "codex.jsonl")
+    assert {cls: row["calls"] for cls, row in more["classes"].items()} == {
+        cls: row["calls"] * (1 if known else 2) for cls, row in once["classes"].items()
+    }
+
+
+def test_a_fork_counts_by_what_it_adds(tmp_path: Path) -> None:
+    raw = trace_of("claude.jsonl")
+    (tmp_path / "a.jsonl").write_text(raw)
+    _, once = weights_from(tmp_path)
+    added = [
+        line.replace("toolu_4", "toolu_9").replace("T10:", "T11:") for line in raw.splitlines() if "toolu_4" in line
+    ]
+    fork = "\n".join([*raw.splitlines(), *added]).replace("5d1e0000-", "5d1e0001-")
+    for at in ("0", "b"):  # read before the other or after it
+        (tmp_path / f"{at}.jsonl").write_text(fork)
+        _, told = weights_from(tmp_path)
+        (tmp_path / f"{at}.jsonl").unlink()
+        calls = {cls: row["calls"] + (cls == "test") for cls, row in once["classes"].items()}
+        assert {cls: row["calls"] for cls, row in told["classes"].items()} == calls
+
+
+def test_calls_that_are_left_out_without_a_time_have_no_seconds(tmp_path: Path, capsys: Any) -> None:
+    """Of some that have one, these are summed and counted: what is not known is never 0."""
+    spans = [{"kind": "tool", "tool": "bash", "cmd": "pytest", "dur": 2.0}, *[{"kind": "llm"}] * 3]
+    spans += [{"kind": "human", "dur": 4.0}, {"kind": "human"}, {"kind": "remote", "dur": 0.0}]
+    file, out = tmp_path / "x.jsonl", tmp_path / "w.json"
+    file.write_text("\n".join(map(json.dumps, [{"schema": "cpubench.trace/1"}, *spans])))
+    code, page, _ = call(capsys, "weights", "--from", file, "-o", out)
+    rows = {
+        row["what"]: (row["calls"], row["timed"], row["seconds"]) for row in json.loads(out.read_text())["left_out"]
+    }
+    assert code == 0
+    assert rows == {"llm": (3, 0, None), "human": (2, 1, 4.0), "remote": (1, 1, 0.0)}
+    cells = [line.split()[-2:] for line in page.splitlines() if line.startswith(("waits", "work"))]
+    assert cells == [["3", "-"], ["timed)", "4"], ["1", "0"]]
+    assert "2 (1 timed)" in page

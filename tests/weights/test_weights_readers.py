@@ -236,3 +236,84 @@ def test_nothing_in_a_file_is_a_traceback(tmp_path: Path, name: str) -> None:
         file.write_bytes(raw[:at] + rng.choice((b"", *values)) + raw[end:])
         with suppress(UsageError):
             weights_from(file, FORMS[name], trace=None if name == "strace.txt" else tmp_path / "s", keep_commands=True)
+
+
+def tree_span(number: str, parent: str, **attributes: str) -> str:
+    """A span of 9 s by its number, the span that it is in, and its attributes."""
+    span = json.loads(otel_span(attributes.pop("name", "POST"), "", number, parent, 0, 9))
+    return json.dumps(span | {"attributes": {name.replace("__", "."): value for name, value in attributes.items()}})
+
+
+TOOL = {"gen_ai__operation__name": "execute_tool", "gen_ai__tool__name": "bash"}
+AGENT = {"gen_ai__operation__name": "invoke_agent"}
+MODEL = {"openinference__span__kind": "LLM"}
+
+
+@pytest.mark.parametrize(("chain", "calls"), [
+    ([TOOL, TOOL], 1), ([TOOL, {}, TOOL], 1), ([TOOL, {}, {}, TOOL, {}, TOOL], 1), ([{}, TOOL, {}, {"name": "GET"}], 1),
+    ([AGENT, {}, TOOL, {}, TOOL], 1), ([TOOL, {}, AGENT, {}, TOOL], 2), ([TOOL, MODEL, TOOL], 2),
+    ([TOOL, {"name": "invoke_agent x"}, TOOL], 2), ([TOOL, {"openinference__span__kind": "CHAIN"}, TOOL], 1),
+])  # fmt: skip
+def test_a_tool_at_any_depth_in_a_tool_is_one_call(tmp_path: Path, chain: list[dict[str, str]], calls: int) -> None:
+    """The client of the tool's server, and what else lies between, changes nothing; a model or an agent does."""
+    rows = [tree_span(f"s{at}", f"s{at - 1}" if at else "", **one) for at, one in enumerate(chain)]
+    (tmp_path / "x.jsonl").write_text("\n".join([*reversed(rows), tree_span("else", "")]))  # inner ones end first
+    assert [one.kind for one in read_otel(tmp_path / "x.jsonl")].count("tool") == calls
+
+
+def test_spans_in_each_other_around_a_tool_end(tmp_path: Path) -> None:
+    rows = [tree_span(*pair) for pair in (("a", "b"), ("b", "a"), ("c", "c"))]
+    rows += [tree_span("d", "b", **TOOL), tree_span("e", "c", **TOOL), tree_span("w", "b", name="blocked_on_user")]
+    (tmp_path / "x.jsonl").write_text("\n".join(rows))
+    assert [(one.kind, one.dur) for one in read_otel(tmp_path / "x.jsonl")] == [("tool", 9), ("tool", 9), ("human", 9)]
+
+
+@pytest.mark.parametrize(("name", "tool"), [
+    ("psql postgres://u:secret@h/db", ""), ("run secret", ""), ("secret", ""), ("execute_tools secret", ""),
+    ("execute_tool bash", "bash"), ("execute_tool", ""),
+])  # fmt: skip
+def test_the_name_of_a_span_is_a_tool_only_where_it_says_so(tmp_path: Path, name: str, tool: str) -> None:
+    """Else it may be a command line, which is written as its hash alone."""
+    file, out = tmp_path / "x.jsonl", tmp_path / "spans.jsonl"
+    given = {"process__command_line": "psql postgres://u:secret@h/db"}
+    file.write_text(tree_span("a", "", name=name, **given) + "\n" + tree_span("b", "", **TOOL))
+    assert next(read_otel(file)).tool == tool
+    _, told = weights_from(file, trace=out)
+    assert told["classes"]["db"]["calls"] == 1
+    assert "secret" not in out.read_text() + json.dumps(told)
+
+
+def longer(record: object, size: int) -> str:
+    """The record with so long a text before all else in it."""
+    assert isinstance(record, dict)
+    return json.dumps({"note": "x" * size} | record)
+
+
+@pytest.mark.parametrize("size", [1 << 16, 300_000])
+@pytest.mark.parametrize("name", [*FORMS][1:-1])
+def test_long_lines_at_the_front_change_nothing(tmp_path: Path, name: str, size: int) -> None:
+    """Of each format in lines, of one record a line and of all in a list: the first, and what no line before tells."""
+    if name == "openhands":
+        records = [json.loads(file.read_text()) for file in sorted((SAMPLES / name / "events").iterdir())]
+    elif name == "otel.json":
+        records = [json.loads((SAMPLES / name).read_text())] * 2
+    else:
+        records = [json.loads(line) for line in (SAMPLES / name).read_text().splitlines()]
+    rows = [longer(record, size if at < 2 else 1) for at, record in enumerate(records)]
+    texts = [
+        "\n".join(rows),
+        "\n" + "\n".join(['{"type": "x"}', *rows] if FORMS[name] in ("claude", "codex") else rows),
+    ]
+    if FORMS[name] in ("openhands", "otel"):
+        texts += [f"[{', '.join(rows)}]", f"[\n{', '.join(rows)}\n]"]
+    plain = tmp_path / "plain.jsonl"
+    plain.write_text("\n".join(json.dumps(record) for record in records))
+    wanted = [(one.kind, one.tool, one.cmd, one.seconds) for one in spans(Source(plain, FORMS[name]))]
+    assert wanted
+    for at, text in enumerate(texts):
+        file = tmp_path / f"{at}.json"
+        file.write_text(text)
+        for form in ("auto", FORMS[name]):
+            (source,) = sources(file, form)[0]
+            assert source.form == FORMS[name], at
+            assert [(one.kind, one.tool, one.cmd, one.seconds) for one in spans(source)] == wanted, at
