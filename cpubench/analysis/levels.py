@@ -91,7 +91,7 @@ def state_of(power: Power, level: Level | None, windows: Windows) -> str:
     """The state of a level after its passes: what was shown before them, or that a window drew more than the cap."""
     if over_cap(power, level, windows):
         return "over_cap"
-    return level.state if level is not None else "unknown"
+    return level.shown if level is not None else "unknown"
 
 
 def scored(

@@ -100,7 +100,7 @@ def _level(made: Watched, power: Power, cap: str, known: Level | None) -> Json:
                     for family in one.why["per_core"]}  # fmt: skip
     return {
         "level": cap, "state": state_of(power, known, one.windows),
-        "shown": known.state if known is not None else "unknown",
+        "shown": known.shown if known is not None else "unknown",
         "text": known.text if known is not None else "", "cap_watts": known.watts if known is not None else None,
         "evidence": list(known.evidence) if known is not None else [],
         "flags": list(known.flags) if known is not None else [],

@@ -38,7 +38,7 @@ def cap_of(run: TaskRun) -> Json | None:
     )
     return {
         "level": level.name, "levels": [one.name for one in run.powered.levels], "watts": level.watts,
-        "state": "over_cap" if over else level.state, "text": text, "repeats_over": over,
+        "state": "over_cap" if over else level.shown, "text": text, "repeats_over": over,
         "shortened": run.powered.shortened,
     }  # fmt: skip
 

@@ -35,7 +35,7 @@ SENTENCES = {
     State.LOCKED: "the firmware has locked the limit: what stands is the firmware's; change it in the BIOS",
     State.REFUSED: "the kernel refused the write; every limit is as before",
     State.UNSUPPORTED: "no limit can be set here",
-    State.EXTERNAL_CLAIM: "somebody says that there is a cap; it was not measured",
+    State.EXTERNAL_CLAIM: "somebody says that there is a cap; that it holds the host was not shown",
     State.PROXY: "a limit of frequency or CPU time, which is no power cap",
 }
 CAP_CHANGED = "cap_changed"  # the flag of results since the last good look at the limits

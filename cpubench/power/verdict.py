@@ -47,9 +47,10 @@ def judge(written: State, readings: Readings, external: bool = False) -> Verdict
         return Verdict(state, f"{state.sentence}: no meter of the cap's own scope", ("no_meter",), external=external)
     mean, peak = sum(readings.watts) / len(readings.watts), max(readings.watts)
     state, why, evidence = _measured(readings, mean, peak)
-    if external and evidence == ("no_uncapped",):  # it stands already: what the host drew before is not to be had
-        state, why = State.VERIFIED, f"{mean:.1f} W under a cap of {readings.cap_w:g} W that was set from outside"
-        return Verdict(state, why, evidence, mean, external)
+    if external and evidence == ("no_uncapped",):  # it stands already: a host without a cap may draw the same
+        state = State.EXTERNAL_CLAIM
+        drawn = f"{mean:.1f} W drawn, no more than a cap of {readings.cap_w:g} W allows"
+        why = f"{drawn}; what it draws without was not measured"
     return Verdict(state, f"{state.sentence}: {why}", evidence, mean, external)
 
 

@@ -5,6 +5,7 @@ Fields that are UNSET are not in the file: runs without watts stay as they were 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -101,6 +102,14 @@ class Limits(Struct, frozen=True, kw_only=True):
                     found.append(f"{key}: holds {'nothing readable' if got is None else got}, not {asked}, {when} it")
         return found
 
+    def unlike(self, found: Mapping[str, int]) -> list[str]:
+        """A sentence for each register that should have held another value than ``found``."""
+        keys = dict.fromkeys((*self.asked, *found))
+        values = [(key, self.asked.get(key), found.get(key)) for key in keys]
+        return [f"{key}: {'nothing' if then is None else then} then, {'nothing' if now is None else now} now"
+                for key, then, now in values
+                if then is None or now is None or abs(now - then) >= self.steps.get(key, 1)]  # fmt: skip
+
 
 class Level(Struct, frozen=True, kw_only=True):
     """A cap level as it was found to work before the first pass (``cpubench.power.states``)."""
@@ -115,6 +124,12 @@ class Level(Struct, frozen=True, kw_only=True):
     uncapped_w: Watts | None = None  # by the same without it
     evidence: list[Name] = field(default_factory=list)
     flags: list[Name] = field(default_factory=list)
+
+    @property
+    def shown(self) -> str:
+        """The state that it was shown to have. ``verified(external)`` was once said of a load that drew no more than
+        the cap; without the watts of before the cap that is a claim."""
+        return "external_claim" if self.state == "verified(external)" and self.uncapped_w is None else self.state
 
 
 class Merged(Struct, frozen=True, kw_only=True):

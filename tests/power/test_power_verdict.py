@@ -59,8 +59,14 @@ def test_every_state_has_a_sentence():
     assert set(SENTENCES) == set(State)
 
 
-def test_a_cap_of_somebody_else_is_a_claim_until_it_is_measured():
-    assert state(200, [195], None, None, external=True).label == "verified(external)"
+def test_a_cap_of_somebody_else_is_a_claim_until_the_load_is_known_without_it():
+    """A host that nobody has capped draws 195 W too: neither that it is slower was measured, nor that it drew more."""
+    found = state(200, [195], None, None, external=True)
+    assert (found.label, found.evidence, found.mean_w) == ("external_claim", ("no_uncapped",), 195)
+    drawn = "195.0 W drawn, no more than a cap of 200 W allows; what it draws without was not measured"
+    assert found.sentence == f"{State.EXTERNAL_CLAIM.sentence}: {drawn}"
+    assert state(200, [195], 195, 1.0, external=True).label == "not_binding"
+    assert state(200, [195], 300, 0.8, external=True).label == "verified(external)"
     assert state(200, [250], None, None, external=True).label == "over_cap"
     assert state(200, [100], None, None, external=True).label == "not_binding"
     assert state(200, None, None, None, external=True).label == "external_claim"
@@ -169,7 +175,7 @@ def test_an_external_cap_is_measured_and_never_written(monkeypatch, tmp_path):
     trees.xeon(tmp_path)
     machine = Machine(tmp_path, monkeypatch)
     found = verify_external(330, Gauge("package", machine.watch), None, Times(), machine.load)
-    assert (found.label, found.mean_w) == ("verified(external)", 320)
+    assert (found.label, found.mean_w) == ("external_claim", 320)
     slower = Drawn([400.0], 2000.0)
     assert (
         verify_external(330, Gauge("package", machine.watch), slower, Times(), machine.load).label
@@ -187,7 +193,7 @@ def test_an_external_cap_of_the_wall_is_not_judged_by_a_package(monkeypatch, tmp
         assert row["text"].endswith(": it limits wall, the meter reads package")
     assert machine.now == 0  # a load would show nothing
     (row,) = checking.external(External(330, "package"), gauge, Times(), machine.load)
-    assert (row["level"], row["state"]) == ("external 330W:package", "verified(external)")
+    assert (row["level"], row["state"]) == ("external 330W:package", "external_claim")
     (row,) = checking.external(External(100, "package"), gauge, Times(), machine.load)
     assert row["state"] == "over_cap"
 
