@@ -28,6 +28,7 @@ from cpubench.host.topology import other_cpus, raw_cpu_lists, read_topology
 # Of one run all passes have the same: one that goes on after a boot into another kernel would be of two machines.
 STANDING = ("kernel", "kernel_cmdline", "microcode", "mitigations", "firmware", "virtual", "quota_cpus", "governor",
             "turbo", "smt", "thp", "clocksource", "page_bytes")  # fmt: skip
+HERE = ("boot", "hostname")  # any of them being the same, an id that is the same is of the same machine
 DivisorKind = Literal["physical_core", "vcpu", "granted_cpu"]
 
 
@@ -102,8 +103,34 @@ def collect(root: Path = ROOT) -> dict[str, Any]:
 
 def standing(facts: Mapping[str, Any]) -> dict[str, str]:
     """A hash of each fact that must stay as it is while a run lasts; 16 hexadecimal digits each."""
-    return {name: hashlib.sha256(json.dumps(facts.get(name), sort_keys=True).encode()).hexdigest()[:16]
-            for name in STANDING}  # fmt: skip
+    return {name: _digest(facts.get(name)) for name in STANDING}
+
+
+def here(facts: Mapping[str, Any], root: Path = ROOT) -> dict[str, str]:
+    """Likewise a hash of this boot's id and of the host name, as far as they are known: see ``elsewhere``."""
+    boot = read_text(root, "proc/sys/kernel/random/boot_id", 100).value
+    known = zip(HERE, (boot, facts.get("hostname")), strict=True)
+    return {name: _digest(value) for name, value in known if value is not None}
+
+
+def elsewhere(stood: Mapping[str, str], facts: Mapping[str, Any], root: Path = ROOT) -> bool:
+    """Whether this may be another machine than the one that ``stood``, though its id is the same.
+
+    A machine-id is that of the image it came with, and copies of the image share it. The same boot is the same machine;
+    after another one the host name has to be the same, which tells nothing in a container.
+    """
+    now, names = here(facts, root), [name for name in HERE if name in stood]
+    if _contained(facts) and "boot" in names:
+        names = ["boot"]
+    return not any(stood[name] == now.get(name) for name in names) and (bool(names) or facts["id"] is None)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _contained(facts: Mapping[str, Any]) -> bool:
+    return facts["container"] not in (None, "none")
 
 
 def unlike(stood: Mapping[str, str], facts: Mapping[str, Any]) -> list[str]:
@@ -170,12 +197,18 @@ def _cache_record(cache: Cache) -> dict[str, Any]:
 
 
 def _identity(root: Path, facts: Mapping[str, Any]) -> Fact[str]:
-    """SHA-256, in hex, of what makes this the same host: machine-id (else host name), CPU model, allowed CPUs."""
+    """SHA-256, in hex, of what makes this the same host: machine-id (else host name), CPU model, allowed CPUs.
+
+    In a container the machine-id may be the image's, and the host name is a new one for each: it does not stand in.
+    """
     ids = (read_text(root, name, 4096) for name in ("etc/machine-id", "var/lib/dbus/machine-id"))
     # "uninitialized" is what an image carries before its first boot, the same on every copy of it.
     valid = (i if re.fullmatch(r"(?!0{32})[0-9a-f]{32}", i.value or "") else Fact[str](None, i.reason) for i in ids)
-    machine = first_known(valid).value or facts["hostname"]
+    inside = _contained(facts)
+    machine = first_known(valid).value or (None if inside else facts["hostname"])
     if machine is None:  # two unknown hosts are not the same host
-        return Fact(None, "neither a machine-id nor a host name")
+        unnamed = "no machine-id, and the host name of a container is no machine's"
+        return Fact(None, unnamed if inside else "neither a machine-id nor a host name")
     content = json.dumps([machine, facts["cpu_model"], facts["cpus_allowed"]], ensure_ascii=True)
-    return Fact(hashlib.sha256(content.encode()).hexdigest())
+    doubt = "in a container the machine-id may be the image's, the same on other machines"
+    return Fact(hashlib.sha256(content.encode()).hexdigest(), doubt if inside else None)

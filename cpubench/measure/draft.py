@@ -15,7 +15,7 @@ import msgspec
 from cpubench import _native
 from cpubench.errors import UsageError
 from cpubench.host.cpulist import format_cpulist, parse_cpulist
-from cpubench.host.facts import collect, divisor, standing
+from cpubench.host.facts import collect, divisor, here, standing
 from cpubench.host.topology import Core, allowed_cpus, read_topology
 from cpubench.measure import plan as planning
 from cpubench.measure import programs
@@ -70,7 +70,7 @@ def draft(options: Options) -> tuple[Plan, dict[str, Any]]:
         profile=options.profile, budget_ns=options.budget_ns, cpus=sorted(c for core in cores for c in core.cpus),
         divisor=Divisor(kind=kind, n=n), llc_bytes=facts["llc_bytes"],
     )  # fmt: skip
-    return msgspec.structs.replace(plan, machine=standing(facts), **options.own), facts
+    return msgspec.structs.replace(plan, machine=standing(facts) | here(facts), **options.own), facts
 
 
 def host_of(facts: dict[str, Any], cores: Sequence[Core]) -> Host:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
+
+from msgspec import UnsetType
 
 from cpubench.analysis.cells import BASE_CAP, EXTERNAL
 from cpubench.errors import UsageError
 from cpubench.measure.powered import Powered
-from cpubench.power import registers, session
+from cpubench.power import caps, registers, session
 from cpubench.power.standing import as_found
+from cpubench.results.records import Block
 from cpubench.results.windows import Level, Power
 
 FINAL = ("cap_changed", "cap_lost", "not_given_back", "journal", "guardian")  # another try of the block helps nothing
@@ -43,11 +47,29 @@ def _set(open_: session.Session, level: Level) -> dict[str, int]:
     """What the registers hold once the level is set, by key."""
     if level.value is None:
         raise UsageError("cap_lost", "was never shown to work in this run: start anew", f"--cap {level.name}")
+    ceiling = caps.ceiling(open_.controls)
+    if ceiling is not None and level.value > ceiling:  # the run goes on after another lowered the limit
+        text = f"writes {level.value}, above the limit of {ceiling} that is in force now: start anew"
+        raise UsageError("cap_lost", text, f"--cap {level.name}")
     applied = session.apply(open_, level.value)
     if not applied.stands:
         text = f"{applied.state.sentence} ({applied.text}); it could be set when the run began"
         raise UsageError("cap_lost", text, f"--cap {level.name}")
     return {**dict.fromkeys(_switches(open_), 1), **applied.read}
+
+
+def check_as_found(state: Powered | None, blocks: Iterable[Block]) -> None:
+    """None if the limits are found as they were around the blocks of a run that goes on; UsageError else: at its
+    level without a cap two hosts would be one."""
+    if state is None or state.open_ is None:
+        return
+    now = as_found(state.open_)
+    for block in blocks:
+        if isinstance(block.limits, UnsetType) or not (block.cap == BASE_CAP or block.cap.startswith(EXTERNAL)):
+            continue
+        if changed := block.limits.unlike(now):
+            text = f"limits are not as the run found them: {'; '.join(changed)}: set them back, or start anew"
+            raise UsageError("resume", text, f"pass {block.index} at {block.cap}")
 
 
 def _switches(open_: session.Session) -> list[str]:

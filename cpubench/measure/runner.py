@@ -15,12 +15,13 @@ from cpubench import __version__
 from cpubench.analysis.reference import BASE_CAP, as_reference, load_reference
 from cpubench.analysis.score import check_comparable
 from cpubench.errors import NotGivenBack, Unfinished, UsageError
-from cpubench.host.facts import collect, unlike
+from cpubench.host.facts import collect, elsewhere, unlike
 from cpubench.measure import build, child
 from cpubench.measure import folder as place
 from cpubench.measure import plan as planning
 from cpubench.measure.asked import Asked
 from cpubench.measure.draft import Options, draft
+from cpubench.measure.entering import check_as_found
 from cpubench.measure.levels import predicted
 from cpubench.measure.passes import State, Tell, measure_passes
 from cpubench.measure.powered import asked_again, planned, powered, shown_caps
@@ -94,8 +95,11 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None, power: Asked |
         plan = sides[0].plan
         if plan.cpubench != __version__ or plan.build != build.build():
             raise UsageError("resume", f"was made by another build (cpubench {plan.cpubench}): start anew", str(folder))
-        if plan.host_id != facts["id"]:
+        if plan.host_id != (facts["id"] or "unknown"):
             raise UsageError("resume", "was made on another host: start anew", str(folder))
+        if elsewhere(plan.stood, facts):
+            text = "may be of another machine with this one's id: its boot and its host name were others: start anew"
+            raise UsageError("resume", text, str(folder))
         if changed := unlike(plan.stood, facts):
             text = f"this host is not as it was when the run began ({', '.join(changed)}): start anew"
             raise UsageError("resume", text, str(folder))
@@ -118,6 +122,7 @@ def resume(folder: Path, tell: Tell, workdir: Path | None = None, power: Asked |
         if any(signature_of(side.folder / "run.json").exists() for side in sides):
             tell("warning: run.json is written anew, and its signature removed: --sign makes another", state)
         with _naming(state), powered(again) as state.powered:
+            check_as_found(state.powered, [b for side in sides for b in (*side.blocks, *side.set_aside.values())])
             return measure_passes(state, workdir or state.folder, tell)
 
 

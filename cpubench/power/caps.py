@@ -47,13 +47,18 @@ def choose(host: Host) -> tuple[list[Control], list[Problem]]:
     return [], problems or [NOTHING]
 
 
+def ceiling(controls: Sequence[Control]) -> int | None:
+    """The highest value that may be written to each zone; None where nothing is known to limit it."""
+    return min((one.ceiling for one in controls if one.ceiling is not None), default=None)
+
+
 def value_of(
     level: Level, controls: Sequence[Control], uncapped_w: float | None = None, idle_w: float | None = None,
     where: str = "--cap",
 ) -> int | None:  # fmt: skip
     """What a level writes to each zone, in uW or kHz; None for as-is. UsageError for what they cannot take."""
     low = max((one.low for one in controls if one.low is not None), default=None)
-    high = min((one.ceiling for one in controls if one.ceiling is not None), default=None)
+    high = ceiling(controls)
     if level.khz is not None:
         if (low or 0) <= level.khz <= (high or level.khz):
             return level.khz

@@ -98,6 +98,20 @@ def check_limits(limits: Limits, place: str) -> None:
             raise UsageError("limits", "are not of the registers that were asked", f"{place}.{name}")
 
 
+def count_as_found(passes: Sequence[r.Pass], level: str) -> None:
+    """For ``validate``: None if the limits of the level without a cap are the same around all of its blocks."""
+    first: tuple[str, Limits] | None = None
+    for at, one in enumerate(passes):
+        for name, blocks in (("blocks", one.blocks), ("set_aside", one.set_aside)):
+            for number, block in enumerate(blocks):
+                if block.cap != level or isinstance(block.limits, UnsetType):
+                    continue
+                place = f"passes[{at}].{name}[{number}].limits.asked"
+                first = first or (place, block.limits)
+                if changed := first[1].unlike(block.limits.asked):
+                    raise UsageError("limits", f"are not those of {first[0]}: {'; '.join(changed)}", place)
+
+
 def count_windows(block: r.Block, plan: r.Plan, capped: bool, place: str) -> None:
     """For ``validate``: None if a block of a run with a meter or caps has all its windows, whole batches in them, and
     under a cap nothing else."""

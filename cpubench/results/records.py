@@ -97,7 +97,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     floor_ps: Count | None = None  # of an operation that does nothing; None: not measured
     side: Side | None = None  # of `run --ab`
     power: Power | UnsetType = UNSET
-    machine: dict[str, str] | UnsetType = UNSET  # hashes of facts that stay until the run is finished
+    machine: dict[str, str] | UnsetType = UNSET  # hashes of facts that stay until its end, of boot and host name
 
     @property
     def stood(self) -> dict[str, str]:

@@ -10,15 +10,15 @@ from itertools import pairwise
 
 from cpubench.errors import UsageError
 from cpubench.results import records as r
-from cpubench.results.check_windows import count_windows
+from cpubench.results.check_windows import count_as_found, count_windows
 from cpubench.results.orders import level_order, orders
 
 BASE_CAP = "as-is"
 
 
 def check_counts(run: r.Run) -> None:
-    """None if passes are without a gap, each block measured every variant in the order that the seed draws, and its
-    times are those of its samples."""
+    """None if passes are without a gap, each block measured every variant in the order that the seed draws, its
+    times are those of its samples, and limits without a cap stayed as they were found."""
     for at, one in enumerate(run.passes):
         if one.index != at:
             raise UsageError("passes", f"pass {at} is missing: pass {one.index} is in its place", f"passes[{at}]")
@@ -27,6 +27,7 @@ def check_counts(run: r.Run) -> None:
             for number, block in enumerate(blocks):
                 _check_block(block, run.plan, f"passes[{at}].{name}[{number}]")
     _check_clocks(run.passes)
+    count_as_found(run.passes, BASE_CAP)
 
 
 def _check_clocks(passes: list[r.Pass]) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from host import trees
 from host.shape import FIELDS, check_shape
+from host.test_host_surroundings import namespaces
 
 from cpubench.host.cpulist import parse_cpulist
-from cpubench.host.facts import collect, divisor
+from cpubench.host.facts import HERE, collect, divisor, elsewhere, here
 
 MACHINE_ID = "0123456789abcdef0123456789abcdef"
 
@@ -138,6 +139,56 @@ def test_without_a_real_machine_id_the_host_name_stands_in(tmp_path: Path, machi
     first = collect(root)["id"]
     trees.write(root, {"proc/sys/kernel/hostname": "other"})
     assert collect(root)["id"] != first
+
+
+def test_in_a_container_the_id_is_doubtful_and_never_of_its_host_name(tmp_path: Path) -> None:
+    """The machine-id is the image's, the host name is drawn for each container."""
+    root = server(tmp_path)
+    bare = collect(root)
+    assert "id" not in bare["notes"]
+    namespaces(root, ("pid", "uts"))
+    inside = collect(root)
+    assert inside["id"] == bare["id"]
+    assert "the same on other machines" in inside["notes"]["id"]
+    trees.write(root, {"etc/machine-id": ""})
+    nameless = collect(root)
+    check_shape(nameless)
+    assert nameless["id"] is None
+    assert "host name of a container" in nameless["reasons"]["id"]
+
+
+BOOT = "11111111-2222-3333-4444-555555555555"
+FRESH = {"proc/sys/kernel/random/boot_id": BOOT.replace("1", "9")}
+RENAMED = {"proc/sys/kernel/hostname": "other"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "stood", "changes", "other"),
+    [
+        (False, HERE, {}, False),
+        (False, HERE, FRESH, False),  # it has booted
+        (False, HERE, RENAMED, False),
+        (False, HERE, FRESH | RENAMED, True),  # a copy of its image
+        (True, HERE, RENAMED, False),  # another container on the same machine
+        (True, HERE, FRESH, True),  # docker run --hostname x, there
+        (True, ["hostname"], {}, False),
+        (True, ["hostname"], RENAMED, True),
+        (False, [], FRESH | RENAMED, False),  # nobody wrote it down: the id alone tells
+    ],
+)
+def test_a_copy_of_an_image_is_elsewhere(
+    tmp_path: Path, inside: bool, stood: list[str], changes: dict[str, str], other: bool
+) -> None:
+    root = trees.write(server(tmp_path), {"proc/sys/kernel/random/boot_id": BOOT})
+    namespaces(root, ("pid",) if inside else ())
+    told = {name: digest for name, digest in here(collect(root), root).items() if name in stood}
+    assert set(told) == set(stood)
+    trees.write(root, changes)
+    assert elsewhere(told, collect(root), root) is other
+
+
+def test_two_hosts_of_which_nothing_is_known_are_not_the_same(tmp_path: Path) -> None:
+    assert elsewhere({}, collect(tmp_path), tmp_path)
 
 
 def test_divisor_kinds() -> None:

@@ -274,7 +274,8 @@ def test_a_cap_of_somebody_else_is_a_level_that_is_not_written(capsys, blocks, r
     run = load_run(Path("r"))
     assert run.plan.caps == ["external=160W:package"]
     (level,) = run.plan.power.levels
-    assert (level.state, level.watts, level.value, level.scope) == ("verified(external)", 160, None, "package")
+    assert (level.state, level.watts, level.value, level.scope) == ("external_claim", 160, None, "package")
+    assert (level.evidence, level.uncapped_w) == (["no_uncapped"], None)  # 150 W, which it draws without a cap too
     assert {watts for _, _, watts in blocks.seen} == {350}
     assert all(told["limits"] is None for told in blocks.told)
     assert cpubench(capsys, "validate", "r")[0] == 0
@@ -306,6 +307,49 @@ def test_caps_of_another_boot_are_not_gone_on_with(capsys, blocks, root, before)
     assert (code, text in err[-1]) == (2, True), err
     assert {path: path.read_bytes() for path in Path("r").iterdir()} == files
     assert limit_trees.limits(root) == before
+
+
+def interrupted(capsys, blocks, root, caps, *arguments):
+    """The files of a run that ended in its fourth pass."""
+    blocks.during = {(3, level): lambda: (_ for _ in ()).throw(KeyboardInterrupt()) for level in caps}
+    levels = [part for level in caps for part in ("--cap", level)]
+    with live_tree.drawing(root):
+        assert capped(capsys, root, *levels, *arguments)[0] == 130
+    blocks.during = {}
+    return {path: path.read_bytes() for path in Path("r").iterdir()}
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_run_goes_on_only_at_the_limits_that_it_found(capsys, blocks, root, before, number):
+    """A BMC lowers a limit meanwhile: blocks without a cap would be of two hosts."""
+    files = interrupted(capsys, blocks, root, ["100W", "as-is"], "--meter", "none")
+    lower = root / live_tree.ZONE / f"constraint_{number}_power_limit_uw"
+    old = lower.read_text()
+    lower.write_text("250000000\n")
+    during = limit_trees.limits(root)
+    code, _, err = cpubench(capsys, "run", "--resume", "r", "--root", root)
+    name = ("long_term", "short_term")[number]
+    text = f"limits are not as the run found them: intel-rapl/package-0/{name}: {old.strip()} then, 250000000 now"
+    assert (code, text in err[-1]) == (2, True), err
+    assert {path: path.read_bytes() for path in Path("r").iterdir()} == files
+    assert limit_trees.limits(root) == during
+    lower.write_text(old)
+    assert cpubench(capsys, "run", "--resume", "r", "--root", root)[0] == 0
+    assert cpubench(capsys, "validate", "r")[0] == 0
+    assert limit_trees.limits(root) == before
+
+
+def test_no_cap_of_a_run_that_goes_on_raises_a_limit_that_is_in_force(capsys, blocks, root):
+    """80 % is 120 W in the plan; what it would be now is not asked."""
+    interrupted(capsys, blocks, root, ["80%", "90W"])
+    for number in (0, 1):
+        (root / live_tree.ZONE / f"constraint_{number}_power_limit_uw").write_text("110000000\n")
+    during, seen = limit_trees.limits(root), len(blocks.seen)
+    with live_tree.drawing(root):
+        code, _, err = cpubench(capsys, "run", "--resume", "r", "--root", root)
+    assert (code, "above the limit of 110000000 that is in force now: start anew" in err[-1]) == (2, True), err
+    assert all(watts == 90 for _, _, watts in blocks.seen[seen:])
+    assert limit_trees.limits(root) == during
 
 
 def test_a_run_with_a_meter_alone_has_windows_and_no_limits(capsys, blocks, root, before):

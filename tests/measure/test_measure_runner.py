@@ -137,7 +137,11 @@ def test_resuming_keeps_finished_blocks_byte_for_byte(run, tmp_path):
 
 @pytest.mark.parametrize(
     ("field", "value", "text"),
-    [("host_id", "another", "was made on another host"), ("cpubench", "0.0.9", "was made by another build")],
+    [
+        ("host_id", "another", "was made on another host"),
+        ("cpubench", "0.0.9", "was made by another build"),
+        ("machine", {"boot": "0" * 16, "hostname": "0" * 16}, "may be of another machine with this one's id"),
+    ],
 )
 def test_resuming_elsewhere_is_refused(run, tmp_path, field, value, text):
     folder = tmp_path / "r"

@@ -9,8 +9,10 @@ import msgspec
 import pytest
 from broken import Doc, block, cell, reseal, written
 from made import made_run, made_variants
+from made_watts import made_capped_run
 
 from cpubench.errors import UsageError
+from cpubench.results.check_windows import count_as_found
 from cpubench.results.load import load_run, validate
 from cpubench.results.records import Run
 from cpubench.results.recount import check_counts
@@ -146,3 +148,25 @@ def test_the_stamps_of_a_latency_kernel_are_no_batch(document: Doc) -> None:
 def test_counts_are_for_validation_and_reading_goes_without(tmp_path: Path, document: Doc) -> None:
     block(document)["times"]["hook_ns"] = 1
     assert len(load_run(written(tmp_path, reseal(document))).passes) == 5
+
+
+def test_the_limits_without_a_cap_are_the_same_around_all_blocks(tmp_path: Path) -> None:
+    """A run that went on at another limit would have one level of two hosts."""
+
+    def limited(document: Doc, held: dict[str, int], cap: str) -> Doc:
+        for one in document["passes"][3:]:
+            for block_ in one["blocks"]:
+                if block_["cap"] == cap:
+                    block_["limits"] |= dict.fromkeys(("asked", "before", "after"), held)
+        return document
+
+    made = made_capped_run(8)
+    count_as_found(msgspec.convert(made, Run).passes, "as-is")
+    count_as_found(msgspec.convert(limited(made, {"a": 2}, "200W"), Run).passes, "as-is")
+    with pytest.raises(UsageError, match=r"a: 1 then, 2 now") as told:
+        count_as_found(msgspec.convert(limited(made, {"a": 2}, "as-is"), Run).passes, "as-is")
+    assert (told.value.code, told.value.where.startswith("passes[3].blocks[")) == ("limits", True)
+    with pytest.raises(UsageError, match="a: 1 then, nothing now; b: nothing then, 1 now"):
+        count_as_found(msgspec.convert(limited(made, {"b": 1}, "as-is"), Run).passes, "as-is")
+    with pytest.raises(UsageError, match="1 then, nothing now"):
+        check_counts(msgspec.convert(made, Run))
