@@ -35,7 +35,12 @@ def give_back(host: Host, journal: Journal, force: bool = False) -> list[Outcome
     found, _ = caps.find(host, frequency=any(entry.key.startswith("cpufreq/") for entry in journal.entries))
     # Found anew by name: after a CPU was taken away and came back a zone may have another number.
     places = {x.key: x.place for one in found for x in (*one.limits, *([one.enable] if one.enable else []))}
-    outcomes = [_one(host, entry, journal.entries, places, force) for entry in _in_order(journal.entries)]
+    outcomes: list[Outcome] = []
+    stuck = set()  # the groups whose switch was off and does not go off again
+    for entry in _in_order(journal.entries):
+        outcomes.append(_one(host, entry, journal.entries, places, force, entry.group in stuck))
+        if _was_off(entry) and not outcomes[-1].good:
+            stuck.add(entry.group)
     if all(outcome.good for outcome in outcomes):
         remove(host.root, journal)
     return outcomes
@@ -51,16 +56,25 @@ def check(outcomes: Iterable[Outcome]) -> None:
 
 
 def _in_order(entries: list[Entry]) -> list[Entry]:
-    """Limits before switches, and short_term first: given back means raised, and short is never below long."""
+    """Limits before switches, and short_term first: given back means raised, and short is never below long.
+
+    A zone that was off goes off before: its limits may have been 0 W, and the host would stand still under them.
+    """
     last = {"enabled": 2, "long_term": 1}
-    return sorted(entries, key=lambda entry: last.get(entry.constraint, 0))
+    return sorted(entries, key=lambda entry: -1 if _was_off(entry) else last.get(entry.constraint, 0))
+
+
+def _was_off(entry: Entry) -> bool:
+    return entry.constraint == "enabled" and entry.old == 0
 
 
 def _same(value: int, other: int, step: int) -> bool:
     return abs(value - other) < step
 
 
-def _one(host: Host, entry: Entry, entries: list[Entry], places: dict[str, str], force: bool) -> Outcome:
+def _one(
+    host: Host, entry: Entry, entries: list[Entry], places: dict[str, str], force: bool, stuck: bool
+) -> Outcome:  # fmt: skip
     command = registers.by_hand(host, places.get(entry.key, entry.place), entry.old)
     place = places.get(entry.key)
     if place is None:
@@ -72,6 +86,8 @@ def _one(host: Host, entry: Entry, entries: list[Entry], places: dict[str, str],
         if not force and not any(_same(now, value, entry.step) for value in entry.ours):
             text = f"holds {now}, which is neither ours ({entry.ours[-1]}) nor what was found ({entry.old}): left alone"
             return Outcome(entry.key, "conflict", text, command)
+        if stuck and entry.old < now:
+            return Outcome(entry.key, "failed", f"its zone stays on, where {entry.old} would be in force", command)
         _write(host, entry, place, entries, places)
         got = registers.read(host, place)
     except OSError as error:

@@ -1,6 +1,7 @@
 """What was there before a cap, on disk before the first write, and who may cap: one process of a host.
 
-`/run/cpubench/cap-<boot id>.json`: below /run, because limits of the CPU end with the boot as that does.
+`/run/cpubench/cap-<boot id>.json`: below /run, because limits of the CPU end with the boot as that does. The /run of a
+container ends before them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from cpubench.errors import UsageError
+from cpubench.host.container import read_container
 from cpubench.host.fact import read_text
+from cpubench.host.mounts import MOUNTINFO, mount_of, parse_mountinfo
 from cpubench.results.files import canonical, content_hash, sealed, write_atomic
 
 SCHEMA, FOLDER, MAX_BYTES = "cpubench.caps/1", "run/cpubench", 1 << 20
@@ -76,6 +79,24 @@ def owner_lives(root: Path, journal: Journal) -> bool:
 
 def place(root: Path, boot: str) -> Path:
     return root / FOLDER / f"cap-{boot}.json"
+
+
+def check_outlives(root: Path) -> None:
+    """None if the journal is there after this process and its guardian; UsageError in a container, whose own it is.
+
+    With the first process of a container, which may be this one, the kernel kills all others (pid_namespaces(7)), the
+    guardian too, and its /run goes with it. A /run/cpubench that is mounted from the host stays, for the next start.
+    """
+    kind = read_container(root).kind
+    if kind in (None, "none"):
+        return
+    mount = mount_of(f"/{FOLDER}", parse_mountinfo(read_text(root, MOUNTINFO).value or ""))
+    # Of the host's tmpfs at /run a part is seen: a tmpfs or a volume of the container's own has another root.
+    if mount is not None and mount.point == f"/{FOLDER}" and mount.root in ("/cpubench", "/run/cpubench"):
+        return
+    what = f"in a container ({kind}) that is killed nothing would give limits back"
+    todo = "cap on the host, or start the container with -v /run/cpubench:/run/cpubench"
+    raise UsageError("container", f"{what}: {todo}", f"/{FOLDER}")
 
 
 def own_folder(root: Path) -> Path:

@@ -10,7 +10,7 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cpubench.errors import UsageError
 from cpubench.power import caps, giveback, guardian, journal, proxies, registers
@@ -62,6 +62,7 @@ def capping(host: Host, frequency: bool = False, auto_restore: bool = False) -> 
             worst = problems[0]
             raise UsageError(worst.code, f"no cap can be set: {worst.hint}", worst.path)
         _check_permission(host, controls)
+        journal.check_outlives(host.root)
         session = Session(host, controls, lock, journal.new(host.root))
         try:
             yield session
@@ -125,9 +126,12 @@ def give_back(session: Session) -> None:
 
 
 def keep(session: Session) -> None:
-    """Leaves the limits set after the end of the session, for ``cpubench power restore``."""
+    """Leaves the limits set after the end of the session, for ``cpubench power restore``.
+
+    The journal on disk says so first: whatever ends this before it does, the end of the session gives them back.
+    """
+    journal.save(session.host.root, replace(session.journal, kept=True))
     session.journal.kept = True
-    journal.save(session.host.root, session.journal)
 
 
 def changed(session: Session) -> list[str]:

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from host.test_host_surroundings import namespaces
 from power import limit_trees as trees
 from power.limit_trees import Kernel, raises
 
@@ -104,8 +105,23 @@ def test_a_zone_that_was_off_is_off_again(tmp_path, limit):
         assert (tmp_path / trees.POWERCAP / "intel-rapl:0/enabled").read_text() == "1\n"
     assert trees.limits(tmp_path) == before
     assert [value for name, value in kernel.writes if "enabled" in name] == [1, 0]
-    assert "enabled" in kernel.writes[2][0]
-    assert "enabled" in kernel.writes[-1][0]
+    # On after the limits, and off before them: 0 W is in force at no moment, whenever it is killed.
+    assert ["enabled" in name for name, _ in kernel.writes] == [False, False, True, True, False, False]
+
+
+@pytest.mark.parametrize(("old", "now"), [(0, 200), (150, 200), (350, 350)])
+def test_a_zone_that_stays_on_is_not_given_lower_limits(tmp_path, old, now):
+    """They were in force of nothing while it was off, and would be now."""
+    trees.base(tmp_path, 1)
+    trees.zone(tmp_path, "intel-rapl:0", "package-0", old, old, enabled="0")
+    kernel = Kernel(enabled=lambda value: 1)
+    with pytest.raises(NotGivenBack, match="enabled: holds 1 after 0 was written"):
+        capped(trees.host(tmp_path, kernel))
+    assert [holds(tmp_path, 0, n) // 10**6 for n in (0, 1)] == [now, now]
+    assert left(tmp_path) is not None
+    kernel.rules = {}
+    assert all(one.good for one in giveback.give_back(trees.host(tmp_path), journal.load(tmp_path)))
+    assert [holds(tmp_path, 0, n) // 10**6 for n in (0, 1)] == [old, old]
 
 
 def test_a_zone_that_takes_no_limit_while_it_is_off_is_switched_on_first(tmp_path):
@@ -120,6 +136,8 @@ def test_a_zone_that_takes_no_limit_while_it_is_off_is_switched_on_first(tmp_pat
         assert session.apply(open_, 200_000_000).stands
         (folder / "enabled").write_text("0\n")  # and somebody switches it off meanwhile
         assert session.changed(open_) == ["intel-rapl/package-0/enabled: holds 0, not 1"]
+    assert trees.limits(tmp_path) == before
+    capped(trees.host(tmp_path, Kernel(power_limit=only_on)))  # and if it is on until the end
     assert trees.limits(tmp_path) == before
 
 
@@ -301,6 +319,54 @@ def test_a_full_disk_means_no_cap(xeon, monkeypatch):
     with pytest.raises(UsageError, match="No space left"), session.capping(trees.host(xeon)) as open_:
         session.apply(open_, 200_000_000)
     assert trees.limits(xeon) == before
+
+
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("end", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()])
+def test_limits_stay_only_once_the_journal_says_so(xeon, monkeypatch, end, written):
+    """``written``: the file is there when Ctrl-C comes, or before the folder was synced."""
+    before, write_atomic = trees.limits(xeon), journal.write_atomic
+
+    def fail(path, data):
+        if written:
+            write_atomic(path, data)
+        raise end
+
+    def keep(open_):
+        monkeypatch.setattr(journal, "write_atomic", fail)
+        session.keep(open_)
+
+    with pytest.raises((UsageError, KeyboardInterrupt)):
+        capped(trees.host(xeon), keep)
+    assert (trees.limits(xeon), left(xeon)) == (before, None)
+    os.close(journal.lock(xeon))  # and the guardian has ended
+
+
+BIND = "40 27 0:22 {} {} rw,nosuid - {} tmpfs rw"
+
+
+@pytest.mark.parametrize(
+    ("own", "mount", "goes"),
+    [
+        (("pid", "uts"), "", False),
+        (("pid",), BIND.format("/", "/run", "tmpfs"), False),
+        (("pid",), BIND.format("/", "/run/cpubench", "tmpfs"), False),  # --tmpfs: it ends with the container too
+        (("pid",), BIND.format("/var/lib/docker/volumes/0f/_data", "/run/cpubench", "ext4"), False),
+        (("pid",), BIND.format("/cpubench", "/run/cpubench", "tmpfs"), True),
+        (("uts",), "", True),  # a service
+        ((), "", True),
+    ],
+)
+def test_a_container_that_takes_journal_and_guardian_with_it_caps_nothing(xeon, own, mount, goes):
+    trees.write(namespaces(xeon, own), {"proc/self/mountinfo": mount})
+    before = trees.limits(xeon)
+    if goes:
+        capped(trees.host(xeon))
+    else:
+        with pytest.raises(UsageError, match="-v /run/cpubench:/run/cpubench") as told:
+            capped(trees.host(xeon))
+        assert (told.value.code, told.value.exit_code, told.value.where) == ("container", 2, "/run/cpubench")
+    assert (trees.limits(xeon), left(xeon)) == (before, None)
 
 
 def kept(root, change=None):
