@@ -62,7 +62,13 @@ def _cell(row: Json, column: tuple[str, str, float, str]) -> str:
     value = row["memory"]["value"] + row["energy"]["value"] if key == "other" else row[key]
     if isinstance(value, Mapping):
         value = value["value"]
-    return "-" if value is None else value if isinstance(value, str) else format(factor * value, form)
+    return "-" if value is None else value if isinstance(value, str) else _figure(factor * value, form)
+
+
+def _figure(value: float, form: str) -> str:
+    """The number with fixed decimals (".0f"), but never with fewer than three digits that count: no small one is 0."""
+    few = form[0] == "." and form[-1] == "f" and abs(value) < 10.0 ** (2 - int(form[1:-1]))
+    return format(value, ".3g" if few else form)
 
 
 def _beside(doc: Json) -> list[tuple[str, str]]:
@@ -95,5 +101,6 @@ def _told(quantity: Json, form: str) -> str:
         return f"- ({quantity['reason']})"
     if quantity["low"] is None:
         open_ = quantity["reason"] and quantity["reason"].startswith("no interval")
-        return f"{quantity['value']:{form}}" + (f" ({quantity['reason']})" if open_ else "")
-    return f"{quantity['value']:{form}} ({quantity['low']:{form}} to {quantity['high']:{form}})"
+        return _figure(quantity["value"], form) + (f" ({quantity['reason']})" if open_ else "")
+    value, low, high = (_figure(quantity[name], form) for name in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"

@@ -347,3 +347,31 @@ def test_a_row_with_a_failed_repeat_goes_into_no_model(tmp_path):
     run["tasks"][1]["stretch"] = {"p50": None, "p95": None}
     with pytest.raises(UsageError, match="failed in 2 of 3 repeats"):
         model("stall", changed(tmp_path, "agent: at_once = 8"), [("run", run)])
+
+
+def test_no_figure_of_a_page_is_0_that_is_not(tmp_path, capsys):
+    """A rate of one GPU, a busy part of a core, and a price of next to nothing are told with the digits that count."""
+    small = [f"gpu: {name}" for name in ("count = 1", "sequences = 1", "price_per_hour = 0.00001")]
+    file = tmp_path / "changed.toml"
+    changed(tmp_path, *small, "agent: model_s = 20000", "agent: core_s = [0.004, 0.006]")
+    for name in ("stall", "cost", "rack"):
+        assert main(["model", name, "--inputs", str(file), "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)["rows"]
+        assert main(["model", name, "--inputs", str(file)]) == 0
+        table = re.split(r"\n\s*\n", capsys.readouterr().out)[1].splitlines()
+        for row, line in zip(rows, [one for one in table if re.match(r"\s*[\dA-Z][\w.]*\s+\d", one)], strict=True):
+            shown = [float(cell) for cell in line.split()[1:] if re.fullmatch(r"[\d.e+-]*\d", cell)]
+            known = [one["value"] if isinstance(one, dict) else one for one in row.values()]
+            assert len(shown) > 5
+            assert shown.count(0) <= known.count(0), line
+
+
+@pytest.mark.parametrize(("value", "form", "shown"), [
+    (0.31, ".0f", "0.31"), (0, ".0f", "0"), (99.4, ".0f", "99.4"), (99.96, ".0f", "100"), (664.2, ".0f", "664"),
+    (47806.4, ".0f", "47806"), (0.04, ".1f", "0.04"), (42.44, ".1f", "42.4"), (1, ".2f", "1.00"), (1.5, "g", "1.5"),
+    (2e-6, ".5f", "2e-06"), (0.00753, ".5f", "0.00753"), (0.0383, ".4f", "0.0383"), (-0.2, ".0f", "-0.2"),
+])  # fmt: skip
+def test_figures_keep_three_digits_that_count(value, form, shown):
+    from cpubench.report.models import _figure
+
+    assert _figure(value, form) == shown
