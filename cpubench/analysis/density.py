@@ -6,7 +6,7 @@ from collections import defaultdict
 from statistics import median
 from typing import Any
 
-from cpubench.analysis.task_spans import LEAST, good, percentiles, pressure
+from cpubench.analysis.task_spans import LEAST, good, lost, percentiles, pressure
 from cpubench.results.task_records import Repeat, TaskRow, TaskRun, windowed
 
 TWICE = 2.0  # what the 95th percentile may be of solo
@@ -16,14 +16,14 @@ Json = dict[str, Any]
 
 
 def solo_s(run: TaskRun, row: TaskRow) -> dict[str, float]:
-    """Median seconds of each step of the same task done by one agent, by label; empty where that was not done."""
+    """Median seconds of each step of the same task done by one agent, by label; empty where that was not done, or a
+    repeat of it failed: those that a timeout spared would be the fast ones."""
     found: dict[str, list[float]] = defaultdict(list)
     wanted = "T1" if row.task == "T4" else row.task
-    for other in run.tasks:
-        if other.task == wanted and not windowed(other) and (other.params, other.tools) == (row.params, row.tools):
-            for one in filter(good, other.repeats):
-                for at in _steps(one):
-                    found[other.steps[one.spans.step[at]].label].append(one.spans.wall_ns[at] / 1e9)
+    for other in (one for one in run.tasks if one.task == wanted and not windowed(one) and not lost(one)):
+        for one in other.repeats if (other.params, other.tools) == (row.params, row.tools) else ():
+            for at in _steps(one):
+                found[other.steps[one.spans.step[at]].label].append(one.spans.wall_ns[at] / 1e9)
     return {label: median(times) for label, times in found.items()}
 
 
@@ -72,17 +72,21 @@ def density(run: TaskRun) -> Json:
 
 
 def _level(run: TaskRun, row: TaskRow) -> Json:
-    found = percentiles(stretches(run, row), "")
+    times = stretches(run, row)
+    found = percentiles(times, "")
     failed = sum(not good(one) for one in row.repeats)
     within, reason = None, None
     if failed:
         within, reason = False, f"{failed} windows had a failed step"
+    elif not times:
+        reason = "the same task alone was not done, or a repeat of it failed"
     elif found["p95"] is None:
         reason = f"{found['n']} steps; {LEAST['p95']} are needed for a 95th percentile"
     else:
         within = found["p95"] <= TWICE
     shares = pressure([one for one in row.repeats if good(one)])
-    return {"agents": row.agents, "within": within, "reason": reason, "stretch_p95": found["p95"], "pressure": shares}
+    return {"agents": row.agents, "within": within, "reason": reason,
+            "stretch_p95": None if failed else found["p95"], "pressure": shares}  # fmt: skip
 
 
 def _limit(level: Json) -> str | None:

@@ -279,3 +279,13 @@ def test_windows_that_failed_are_in_no_stretch(tmp_path):
     assert row_of(document, "T4[agents=8]")["stretch"]["p50"] is None
     (level,) = document["density"]["levels"]
     assert (level["within"], level["stretch_p95"]) == (False, None)
+
+
+def test_a_level_without_its_task_alone_has_no_stretch_and_says_so(tmp_path):
+    whole = made_run([*made_run()["tasks"], fleet(8, 5.0)])
+    assert tasks_document(loaded(sealed(whole), tmp_path))["density"]["levels"][0]["stretch_p95"] is not None
+    alone = next(row for row in whole["tasks"] if row["task"] == "T1")
+    alone["repeats"][-1]["failures"] = ["test.1: not done after 120 s"]
+    (level,) = tasks_document(loaded(sealed(whole), tmp_path))["density"]["levels"]
+    assert (level["within"], level["stretch_p95"]) == (None, None)
+    assert level["reason"] == "the same task alone was not done, or a repeat of it failed"
