@@ -18,6 +18,9 @@ from cpubench.results.parse import located, read, shown
 
 MOST_BYTES = 20_000_000
 DEPTH = 10
+MERGE = "tag:yaml.org,2002:merge"
+ANSIBLES = ("!vault", "!vault-encrypted", "!unsafe")  # tags that its inventories may have
+VAULTED = "$ANSIBLE_VAULT"
 OURS = ("power_group", "caps", "cap_range_watts", "ansible_host", "ansible_port")
 INSTALL = "install it with `pip install 'cpubench[fleet]'`"
 
@@ -44,17 +47,19 @@ def _document(file: Path) -> Any:
     except ImportError:
         raise UsageError("no_ansible", f"PyYAML is not installed: {INSTALL}") from None
 
-    class Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-            if len(set(map(repr, keys))) < len(keys):
-                twice = next(key for key in keys if keys.count(key) > 1)
-                place = f"line {node.start_mark.line + 1}"
-                raise UsageError("duplicate", f"{shown(str(twice), 60)!r} is there twice in one mapping", place)
-            return super().construct_mapping(node, deep)
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        pass  # of its own: what is added to it is added to no other
 
+    for tag in ANSIBLES:
+        Loader.add_constructor(tag, _plain)
+    loader: Any = None
     try:
-        return yaml.load(read(file, MOST_BYTES), Strict)
+        loader = Loader(read(file, MOST_BYTES))
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_keys(loader, node)
+        return loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         text = f"is not YAML: {getattr(error, 'problem', None) or 'cannot be read'}"
@@ -63,6 +68,37 @@ def _document(file: Path) -> Any:
         raise UsageError(
             "not_yaml", "is no inventory in YAML: nested too deeply, or with keys that are no names"
         ) from None
+    finally:
+        if loader is not None:
+            loader.dispose()
+
+
+def _plain(loader: Any, node: Any) -> Any:
+    """What is under a tag of Ansible's, as it stands: vaulted text is opened by Ansible alone, from the same file."""
+    if node.id == "scalar":
+        return loader.construct_scalar(node)
+    return (loader.construct_sequence if node.id == "sequence" else loader.construct_mapping)(node, deep=True)
+
+
+def _check_keys(loader: Any, root: Any) -> None:
+    """UsageError for a key that is twice in a mapping as it is written: what ``<<`` merges into one is no second."""
+    open_: list[Any] = [root]
+    seen: set[int] = set()
+    while open_:
+        node = open_.pop()
+        if id(node) in seen or node.id == "scalar":
+            continue
+        seen.add(id(node))
+        if node.id == "sequence":
+            open_ += node.value
+            continue
+        open_ += [part for pair in node.value for part in pair]
+        named = [key for key, _ in node.value if key.id == "scalar" and key.tag != MERGE]
+        keys = [loader.construct_object(key) for key in named]
+        if len(set(map(repr, keys))) < len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            place = f"line {node.start_mark.line + 1}"
+            raise UsageError("duplicate", f"{shown(str(twice), 60)!r} is there twice in one mapping", place)
 
 
 def _hosts(document: Any, wanted: str) -> list[Host]:
@@ -141,6 +177,8 @@ def _host(name: str, told: dict[str, Any]) -> Host:
     range_w, caps = told.get("cap_range_watts"), told.get("caps")
     if group is not None and not isinstance(group, str | int):
         raise UsageError("inventory", "power_group is no name", where)
+    if str(group).startswith(VAULTED):  # the same name is another text in each place: none would wait for another
+        raise UsageError("inventory", "power_group is vaulted, which only Ansible reads: write it plainly", where)
     if caps is not None and not (isinstance(caps, list) and caps):
         raise UsageError("level", "caps is no list of levels such as [as-is, 300W]", where)
     if range_w is not None:

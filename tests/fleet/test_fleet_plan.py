@@ -1,6 +1,7 @@
 """The plan of a fleet, its inventory, its state and its lock; no host."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.fleet import plan, state
 from cpubench.fleet.asked import planned
+from cpubench.fleet.engine import check_ansible
 from cpubench.fleet.inventory import Host, load_inventory
 from cpubench.fleet.layout import PLAN, RUN, SUM, Cell, cell_folder, cell_of, check_name, results
 from cpubench.fleet.lock import controller
@@ -115,6 +117,10 @@ def test_the_nearest_variable_counts(tmp_path):
     ("text", "words"),
     [
         ("candidates: {hosts: {a: {}, a: {}}}", "line 1: 'a' is there twice"),
+        ("x: &x {hosts: {a: {}}}\ncandidates: {<<: *x, vars: {}, vars: {}}", "line 2: 'vars' is there twice"),
+        ("candidates: {hosts: {a: {yes: 1, true: 2}}}", "True' is there twice"),
+        ("candidates: {hosts: {a: {note: !unsafe {b: 1, b: 2}}}}", "'b' is there twice"),
+        ("candidates: {hosts: {a: {power_group: !vault $ANSIBLE_VAULT;1.1}}}", "host a: power_group is vaulted"),
         ("candidates: {hosts: {a: {ansible_host: x}, b: {ansible_host: x}}}", "a and b are both x:22"),
         ("candidates: {children: {racks: {}}}", "group 'racks' is named, and no host is in it"),
         ("candidates: {children: {racks: null}}", "group 'racks' is named, and no host is in it"),
@@ -142,6 +148,48 @@ def test_an_inventory_that_makes_no_sense_is_one_line(tmp_path, text, words):
         load_inventory(written(tmp_path, text))
     assert "\n" not in str(error.value)
     assert "inventory.yml" in error.value.where
+
+
+MERGED = """
+candidates:
+  vars: &common {power_group: rack, ansible_user: root}
+  hosts:
+    a: &a
+      <<: *common
+      ansible_host: x
+      ansible_become_password: !vault |
+        $ANSIBLE_VAULT;1.1;AES256
+        6162
+      note: !unsafe "{{ not a template }}"
+      notes: !unsafe [{ b: c }]
+    b: {<<: *a, ansible_host: y}
+    c: {<<: [*a, *common], ansible_host: z, power_group: own}
+    d: {<<: *a, <<: *common, ansible_host: w}
+"""
+
+
+def test_what_ansible_reads_is_an_inventory_here_and_vaulted_text_stays(tmp_path):
+    found = load_inventory(written(tmp_path, MERGED))
+    assert [(host.name, host.group, host.address) for host in found] == [
+        ("a", "rack", "x:22"), ("b", "rack", "y:22"), ("c", "own", "z:22"), ("d", "rack", "w:22"),
+    ]  # fmt: skip
+    assert (tmp_path / "inventory.yml").read_text() == MERGED
+
+
+def test_ansible_has_the_same_of_that_file(tmp_path):
+    try:
+        tool = check_ansible() / "ansible-inventory"
+    except UsageError as fault:
+        pytest.skip(str(fault))
+    file = written(tmp_path, MERGED)
+    done = subprocess.run([tool, "-i", file, "--list"], capture_output=True, text=True, timeout=60, check=True,
+                          env={**os.environ, "HOME": str(tmp_path)})  # fmt: skip
+    told = json.loads(done.stdout)["_meta"]["hostvars"]
+    assert [(name, one["power_group"], f"{one['ansible_host']}:22") for name, one in sorted(told.items())] == [
+        (host.name, host.group, host.address) for host in load_inventory(file)
+    ]
+    vaulted = {"__ansible_vault": "$ANSIBLE_VAULT;1.1;AES256\n6162\n"}
+    assert [one["ansible_become_password"] for one in told.values()] == [vaulted] * 4
 
 
 def test_names_of_one_machine_may_share_a_power_group(tmp_path):
