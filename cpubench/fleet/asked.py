@@ -7,7 +7,7 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -76,8 +76,9 @@ def run(folder: Path, results: Path, forks: int, times: str | None, say: Callabl
     settle_s = own.pop("settle_s", SETTLE_S)
     waits = replace(Times(made["expected_s"] + settle_s, made["deadline_s"] + settle_s + job.GRACE_S), **own)
     with controller(fleet):
-        lacking = [cell for cell in plan.cells_of(made) if not is_done(fleet, cell)]
-        missing = going_first(fleet, salvage(lacking, made, fleet))
+        salvage(plan.cells_of(made), made, fleet)
+        left = left_going(fleet)
+        missing = going_first(left, [cell for cell in plan.cells_of(made) if not is_done(fleet, cell)])
         say(f"{len(missing)} of {len(made['cells'])} runs are missing")
         engine = Plays(folder, fleet, made, load(folder), forks, settle_s)
         groups = {name: host["power_group"] or f"host {name}" for name, host in made["hosts"].items()}
@@ -85,7 +86,8 @@ def run(folder: Path, results: Path, forks: int, times: str | None, say: Callabl
         def note(cells: Sequence[Cell]) -> None:
             write(fleet / GOING, canonical([list(cell) for cell in cells]))
 
-        round_ = Round(made, fleet, groups, missing, engine, waits, time.monotonic, say, note)
+        hosts = {cell.host for cell in left}
+        round_ = Round(made, fleet, groups, missing, engine, waits, time.monotonic, say, note, hosts)
         try:
             drive(round_)
         except KeyboardInterrupt:
@@ -96,13 +98,20 @@ def run(folder: Path, results: Path, forks: int, times: str | None, say: Callabl
     return status(fleet, made)
 
 
-def going_first(fleet: Path, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells, those first that an earlier controller left under way: they hold their power groups."""
+def left_going(fleet: Path) -> set[Cell]:
+    """The cells that an earlier controller left under way."""
     try:
-        left = {tuple(cell) for cell in json.loads((fleet / GOING).read_bytes())}
+        return {Cell(*cell) for cell in json.loads((fleet / GOING).read_bytes())}
     except (OSError, ValueError, TypeError):
-        left = set()
-    return sorted(cells, key=lambda cell: tuple(cell) not in left)
+        return set()
+
+
+def going_first(left: Collection[Cell], cells: Sequence[Cell]) -> list[Cell]:
+    """The cells, those first that were left under way, which hold their power groups, or the next of such a host."""
+    hosts = {cell.host for cell in left}
+    first = {cell.host: cell for cell in reversed(cells) if cell.host in hosts}
+    first |= {cell.host: cell for cell in cells if cell in left}
+    return sorted(cells, key=lambda cell: cell != first.get(cell.host))
 
 
 def _check_inventory(folder: Path, made: Json) -> None:

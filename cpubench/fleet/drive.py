@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from cpubench.fleet.layout import ASIDE, VISITS, Cell, cell_folder
+from cpubench.fleet.layout import ASIDE, VISITS, Cell, cell_folder, outcome_file
 from cpubench.fleet.receive import taken, verdict
 from cpubench.fleet.state import not_tried, write, write_failure
 from cpubench.fleet.told import Told
@@ -67,6 +67,7 @@ class Round:
     now: Callable[[], float]
     say: Callable[[str], None]
     note: Callable[[list[Cell]], None] = lambda cells: None  # of what is under way, whenever that changes
+    left: set[str] = field(default_factory=set)  # hosts at which an earlier controller left a run under way
     going: dict[str, Going] = field(default_factory=dict)
     held: dict[str, tuple[Cell, float]] = field(default_factory=dict)  # groups: what may go on there, and until when
     done: int = 0
@@ -90,7 +91,7 @@ def drive(round_: Round) -> None:
         for told in one.engine.wait(min(max(until - now, 0.01), 600.0)):
             _hear(one, told)
             if told.phase == "start" or told.host not in one.going:
-                one.note([going.cell for going in one.going.values()] + [cell for cell, _ in _held(one)])
+                _note(one)
 
 
 def startable(one: Round) -> list[Cell]:
@@ -119,7 +120,12 @@ def _send(one: Round, ready: Sequence[Cell], due: Sequence[Going], now: float) -
         started = set(ready)
         one.queue[:] = [cell for cell in one.queue if cell not in started]
         one.going |= {cell.host: Going(cell, now) for cell in ready}
+        _note(one)  # before: a controller that is killed now has started them
         one.engine.start(ready)
+
+
+def _note(one: Round) -> None:
+    one.note([going.cell for going in one.going.values()] + [cell for cell, _ in _held(one)])
 
 
 def _hear(one: Round, told: Told) -> None:
@@ -134,9 +140,12 @@ def _hear(one: Round, told: Told) -> None:
             least_s = min(one.times.poll_s, expected_s) if told.state == "running" else 0.0
             going.began_s = now - ran_s
             going.due_s = now if told.state == "done" else now + max(expected_s - ran_s, least_s)
+            one.left.discard(cell.host)
             one.say(f"{_name(cell)}: {told.state}")
         else:
             kind = told.state if told.state in ("unreachable", "busy") else "preflight refused"
+            if told.state == "busy" or told.begun or cell.host in one.left:
+                _hold(one, going)
             _fail(one, cell, kind, told.text, aside=True)
     elif told.state == "unreachable":
         going.misses += 1
@@ -166,11 +175,14 @@ def _ended(one: Round, going: Going, told: Told) -> None:
     visits = {"visits_s": going.visits_s, "took_s": told.outcome.get("took_s")}
     write(cell_folder(one.fleet, cell) / VISITS, canonical(visits))
     if failed:
+        if failed[0] == "busy":  # another run had the host, and may have it still
+            _hold(one, going)
         _fail(one, cell, *failed, aside=failed[0] in ASIDE)
-        return
-    del one.going[cell.host]
-    one.done += 1
-    one.say(f"{_name(cell)}: done")
+    else:
+        del one.going[cell.host]
+        one.done += 1
+        one.say(f"{_name(cell)}: done")
+    outcome_file(one.engine.incoming(cell)).unlink(missing_ok=True)  # last: until here all that is known of it
 
 
 def _fail(one: Round, cell: Cell, kind: str, text: str, aside: bool) -> None:
@@ -190,7 +202,7 @@ def _hold(one: Round, going: Going) -> None:
     others = [host for host, its in one.groups.items() if its == group and host != going.cell.host]
     if others and end > one.now():
         one.held[group] = going.cell, end
-        one.say(f"{_name(going.cell)}: may go on; {shown(group, 60)} waits for {end - one.now():.0f} s")
+        one.say(f"{_name(going.cell)}: a run may go on; {shown(group, 60)} waits for {end - one.now():.0f} s")
 
 
 def _seconds(value: Any) -> float:

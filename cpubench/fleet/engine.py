@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import queue
 import shutil
 import sys
@@ -13,7 +15,8 @@ from typing import Any
 
 from cpubench.errors import UsageError
 from cpubench.fleet.inventory import INSTALL
-from cpubench.fleet.layout import Cell, cell_name, incoming
+from cpubench.fleet.layout import Cell, incoming, job_name, outcome_file
+from cpubench.fleet.state import write
 from cpubench.fleet.told import Told, hear, left
 from cpubench.results.parse import shown
 
@@ -36,6 +39,17 @@ def check_ansible() -> Path:
     return Path(found).parent
 
 
+def keep(memory: dict[str, Json], event: Json, asked: Json) -> None:
+    """Writes what a host said of its run beside where the result is fetched to: a controller may be killed."""
+    host = str((event.get("event_data") or {}).get("host"))
+    before = memory.get(host, {})
+    said = before.get("look", {})
+    if host in asked and said.get("state") == "done" and before.get("kept") is not said:
+        before["kept"] = said
+        with contextlib.suppress(UsageError):  # where the results cannot be written, that is told when they are taken
+            write(outcome_file(Path(asked[host]["incoming"])), json.dumps(said).encode())
+
+
 class Plays:
     """The engine of ``drive``: plays in threads, whose ends come through a queue."""
 
@@ -53,16 +67,20 @@ class Plays:
     def start(self, cells: Sequence[Cell]) -> None:
         job = {"arguments": self.plan["arguments"], "deadline_s": self.plan["deadline_s"], "settle_s": self.settle_s}
         asked = {
-            cell.host: {"name": cell_name(cell), "job": {**job, "suite": cell.suite, "cap": cell.cap}} for cell in cells
+            cell.host: {"name": self._name(cell), "job": {**job, "suite": cell.suite, "cap": cell.cap}}
+            for cell in cells
         }
         self._play("start", asked)
 
     def finish(self, cells: Mapping[Cell, bool]) -> None:
         asked = {
-            cell.host: {"name": cell_name(cell), "incoming": str(self.incoming(cell)), "stop": stop}
+            cell.host: {"name": self._name(cell), "incoming": str(self.incoming(cell)), "stop": stop}
             for cell, stop in cells.items()
         }
         self._play("finish", asked)
+
+    def _name(self, cell: Cell) -> str:
+        return job_name(cell, self.plan["sha256"])
 
     def free(self) -> bool:
         """Whether another play may begin."""
@@ -99,6 +117,8 @@ class Plays:
 
         def handler(event: Json) -> bool:
             told = hear(memory, phase, event)
+            if phase == "finish":
+                keep(memory, event, asked)
             if told is not None and told.host in open_:
                 open_.discard(told.host)
                 self.heard.put(told)

@@ -70,6 +70,16 @@ def incoming(fleet: Path, cell: Cell) -> Path:
     return fleet / cell.host / f".{cell_name(cell)}.incoming"
 
 
+def outcome_file(file: Path) -> Path:
+    """Where it lies, beside ``incoming``, what the host said of that run, until the cell has its result or failure."""
+    return file.with_suffix(".outcome")
+
+
+def job_name(cell: Cell, plan: str) -> str:
+    """The folder of a cell's run on its host: by its plan's seal too, or one fleet would take another's run."""
+    return f"{cell_name(cell)}-{plan[:HASH_DIGITS]}"
+
+
 def cell_of(folder: Path) -> Cell | None:
     """The cell whose folder this is, by its name; None where it is no cell's."""
     match = _CELL.fullmatch(folder.name)

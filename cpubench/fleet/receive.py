@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from cpubench.errors import UsageError
-from cpubench.fleet.layout import FAILURE, RUN, SUM, UNRETURNED, Cell, cell_folder, incoming
-from cpubench.fleet.state import given_back, write
+from cpubench.fleet.layout import FAILURE, RUN, SUM, UNRETURNED, Cell, cell_folder, incoming, outcome_file
+from cpubench.fleet.state import given_back, write, write_failure
 from cpubench.results.load import run_of
 from cpubench.results.packed import unpacked
-from cpubench.results.parse import MAX_BYTES, read_raw, shown
+from cpubench.results.parse import MAX_BYTES, parse, read, read_raw, shown
 from cpubench.results.records import Run
 
 Json = dict[str, Any]
+MOST_BYTES = 100_000  # of an outcome
 
 
 def verdict(outcome: Json) -> tuple[str, str] | None:
@@ -69,22 +70,40 @@ def receive(file: Path, sha256: str, cell: Cell, plan: Json, fleet: Path) -> Non
     file.unlink(missing_ok=True)
 
 
-def salvage(cells: Sequence[Cell], plan: Json, fleet: Path) -> list[Cell]:
-    """The cells that are still missing: a controller that was killed may have fetched a result and not yet checked it.
+def salvage(cells: Sequence[Cell], plan: Json, fleet: Path) -> None:
+    """Takes what a controller that was killed had fetched and not yet checked, and stores limits not given back.
 
-    What the host said of its sum is lost with that controller; gzip and the seals of the run show a cut or changed one.
+    Where it was killed before the host's outcome was kept, gzip and the seals of the run show a cut or changed result,
+    and whether a limit was given back is not known. What is still missing then is measured, so no other failure counts.
     """
-    missing = []
     for cell in cells:
         file = incoming(fleet, cell)
-        try:
-            receive(file, hashlib.sha256(read_raw(file, MAX_BYTES)).hexdigest(), cell, plan, fleet)
-        except UsageError as fault:
-            if fault.code == "results":
-                raise
-            file.unlink(missing_ok=True)
-            missing.append(cell)
-    return missing
+        said = _kept(outcome_file(file))
+        if said is None and not file.exists():
+            continue
+        told = {"sha256": _sum(file)} if said is None else said
+        failed = taken(told, file, cell, plan, fleet) if file.exists() else verdict(told)
+        if said is None and cell.cap != "as-is":
+            failed = UNRETURNED, "not known whether the limit was given back: the controller was stopped meanwhile"
+        if failed and failed[0] == UNRETURNED:
+            write_failure(fleet, cell, UNRETURNED, failed[1] or "no reason was told")
+        file.unlink(missing_ok=True)
+        outcome_file(file).unlink(missing_ok=True)
+
+
+def _kept(file: Path) -> Json | None:
+    """The outcome that a host told; None where there is none, or it cannot be read."""
+    try:
+        return parse(read(file, MOST_BYTES))
+    except UsageError:
+        return None
+
+
+def _sum(file: Path) -> str:
+    try:
+        return hashlib.sha256(read_raw(file, MAX_BYTES)).hexdigest()
+    except UsageError:  # ``receive`` says why
+        return ""
 
 
 def run_in(data: bytes) -> Run:

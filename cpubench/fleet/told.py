@@ -15,7 +15,7 @@ class Told(NamedTuple):
 
     ``state`` of a start: started, running, done, refused, busy; of a finish: running, done, gone; of both: unreachable,
     and failed, where a task did. ``outcome`` is what the job on the host says, of one that is running ``ran_s``, and
-    ``fetched`` whether its result is here.
+    ``fetched`` whether its result is here. ``begun``: a start that failed may have started the run all the same.
     """
 
     host: str
@@ -24,6 +24,7 @@ class Told(NamedTuple):
     text: str = ""
     outcome: Json = {}  # noqa: RUF012  # never changed
     fetched: bool = False
+    begun: bool = False
 
 
 def hear(memory: dict[str, Json], phase: str, event: Json) -> Told | None:
@@ -33,11 +34,13 @@ def hear(memory: dict[str, Json], phase: str, event: Json) -> Told | None:
     if kind not in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable") or not isinstance(res, dict):
         return None
     host, before = str(host), memory.setdefault(str(host), {})
+    begun = phase == "start" and task == "start"
     if kind == "runner_on_unreachable":
-        return Told(host, phase, "unreachable", one_line(res))
+        return Told(host, phase, "unreachable", one_line(res), begun=begun)
     if kind == "runner_on_failed":
         before["failed"] = f"{task}: {one_line(res)}"
-        return Told(host, phase, "failed", before["failed"]) if phase == "start" or task == "clean" else None
+        last = phase == "start" or task == "clean"
+        return Told(host, phase, "failed", before["failed"], begun=begun) if last else None
     if task == "fetch":
         before["fetched"] = True
     said = answer(res) if task in ("facts", "preflight", "start", "look", "clean") else {}
@@ -47,11 +50,11 @@ def hear(memory: dict[str, Json], phase: str, event: Json) -> Told | None:
     if task in ("facts", "preflight") and said.get("state") in ("refused", "busy", "running", "done"):
         return Told(host, phase, said["state"], str(said.get("text", ""))[:MOST], said)
     if task == "start":
-        return Told(host, phase, str(said.get("state")), "", said)
+        return Told(host, phase, str(said.get("state")), "", said, begun=begun)
     if task == "clean":
         outcome = before.get("look", {"state": "gone"})
         if _exit(said) == 70:
-            outcome = {**outcome, "restore": said["restore"]}
+            outcome = before["look"] = {**outcome, "restore": said["restore"]}
         text, fetched = before.get("failed", ""), bool(before.get("fetched"))
         return Told(host, phase, str(outcome.get("state")), text, outcome, fetched)
     return None
@@ -62,7 +65,7 @@ def left(memory: dict[str, Json], phase: str, host: str, ended: str) -> Told:
     before = memory.get(host, {})
     if before.get("look", {}).get("state") == "running" and "failed" not in before:
         return Told(host, phase, "running", "", before["look"])
-    return Told(host, phase, "failed", before.get("failed", ended))
+    return Told(host, phase, "failed", before.get("failed", ended), begun=phase == "start" and host in memory)
 
 
 def _exit(said: Json) -> Any:

@@ -6,20 +6,23 @@ import json
 import sys
 from collections import Counter
 from itertools import pairwise
+from types import SimpleNamespace
 
 import made
 import pytest
+from made_watts import made_capped_run
 
 from cpubench import SUITE_VERSION
 from cpubench.errors import UsageError
-from cpubench.fleet import asked, plan, state
+from cpubench.fleet import asked, plan, state, wheelhouse
 from cpubench.fleet import engine as engine_room
 from cpubench.fleet.drive import Round, Times, drive
 from cpubench.fleet.inventory import Host
-from cpubench.fleet.layout import GOING, Cell, cell_folder, incoming
+from cpubench.fleet.layout import GOING, PLAN, Cell, cell_folder, incoming, outcome_file
 from cpubench.fleet.receive import receive, salvage, taken, verdict
+from cpubench.fleet.template import PLAYBOOK
 from cpubench.fleet.told import Told, hear
-from cpubench.results.files import sealed
+from cpubench.results.files import canonical, sealed
 
 VERSIONS = dict.fromkeys(made.KERNELS, 1) | {"test_work": 3}
 EXPECTED_S, POLL_S = 100.0, 60.0
@@ -43,6 +46,9 @@ class Simulated:
         self.took_s, self.says = took_s or {}, says or {}
         self.now_s, self.events, self.began, self.log = 0.0, [], {}, []
         self.plays = 0
+
+    def stop(self):
+        pass
 
     def incoming(self, cell):
         return self.folder / f"{cell.host}.incoming"
@@ -83,8 +89,10 @@ class Simulated:
             if said == "taken up":
                 self.began[cell] = self.now_s - 40
                 return Told(cell.host, phase, "running", outcome={"state": "running", "ran_s": 40.0})
-            if said in ("unreachable", "busy", "refused"):
+            if said in ("unreachable", "busy", "refused", "failed"):
                 return Told(cell.host, phase, said, "why")
+            if said in ("unreachable as it began", "failed as it began"):
+                return Told(cell.host, phase, said.split()[0], "why", begun=True)
             self.began[cell] = self.now_s
             return Told(cell.host, phase, "started")
         if said == "lost":
@@ -92,8 +100,11 @@ class Simulated:
         if self.now_s - self.began[cell] < self.took_s.get(cell.host, 90.0):
             return ended(cell.host) if stop else Told(cell.host, phase, "running", outcome={"state": "running"})
         outcome = {"state": "done", "exit": 0, "sha256": self.result[1], "took_s": 90.0, "restore": {"exit": 0}}
+        if said == "met another":
+            outcome = {"state": "done", "exit": 2, "error": {"code": "busy", "text": "x"}}
         if said == "capped":
             outcome["restore"] = {"exit": 70, "text": "still at 300 W"}
+        outcome_file(self.incoming(cell)).write_text(json.dumps(outcome))
         self.incoming(cell).write_bytes(self.result[0] if said != "changed" else self.result[0] + b"x")
         return Told(cell.host, phase, "done", "", outcome, True)
 
@@ -107,7 +118,7 @@ def ended(host):
     return found
 
 
-def driven(tmp_path, result, names, groups=None, repeats=2, deadline_s=400.0, **simulated):
+def driven(tmp_path, result, names, groups=None, repeats=2, deadline_s=400.0, left=(), **simulated):
     hosts = [Host(name, (groups or {}).get(name), None, None, f"{name}:22") for name in names]
     document = plan.make(
         "f", hosts, ["as-is"], repeats, [], seed=1, group="candidates", versions=VERSIONS, expected_s=EXPECTED_S,
@@ -119,7 +130,8 @@ def driven(tmp_path, result, names, groups=None, repeats=2, deadline_s=400.0, **
     times = Times(EXPECTED_S, deadline_s, POLL_S, 2.0)
     noted = []
     drive(Round(document, tmp_path, of, queue, engine, times, lambda: engine.now_s, lambda text: None,
-                lambda cells: noted.append((engine.now_s, cells))))  # fmt: skip
+                lambda cells: noted.append((engine.now_s, cells)), set(left)))  # fmt: skip
+    assert not list(tmp_path.glob("*.outcome"))
     assert not noted or noted[-1][1] == []  # nothing is under way any more
     engine.noted = noted
     return engine, state.status(tmp_path, document)
@@ -204,6 +216,90 @@ def test_a_host_that_was_cut_off_keeps_its_power_group_until_the_deadline_of_its
     assert max(at for cell, at in engine.began.items() if cell.host == "c") < 400  # others do not wait
     given_up = max(at for at, phase, cell in engine.log if phase == "finish" and cell.host == "a")
     assert any(cell.host == "a" for at, cells in engine.noted if at > given_up for cell in cells)  # for the next call
+
+
+@pytest.mark.parametrize(
+    ("said", "left", "waits"),
+    [
+        ("busy", "", True),
+        ("met another", "", True),  # which had begun while the login was over
+        ("unreachable as it began", "", True),
+        ("failed as it began", "", True),
+        ("unreachable", "a", True),  # an earlier controller left a run there
+        ("failed", "a", True),
+        ("unreachable", "", False),
+        ("failed", "", False),
+        ("refused", "", False),
+    ],
+)
+def test_a_power_group_waits_wherever_a_run_may_go_on_unseen(tmp_path, result, said, left, waits):
+    groups = {"a": "g", "b": "g"}
+    engine, found = driven(tmp_path, result, ["a", "b"], groups, repeats=2, says={"a": said}, left=left)
+    assert found["done"] == 2
+    (began,) = [at for at, phase, cell in engine.log if phase == "start" and cell.host == "a"]
+    after = min(at for at, phase, cell in engine.log if phase == "start" and cell.host == "b" and at > began)
+    assert (after >= began + 400) == waits
+    assert after < began + 420
+
+
+@pytest.mark.parametrize("when", ["log", "began"])
+def test_after_an_interrupt_a_host_that_is_not_reached_keeps_its_group(tmp_path, result, monkeypatch, when):
+    """The call is interrupted before the host told that it started, and after."""
+    pytest.importorskip("yaml")
+    for name in PLAYBOOK:
+        state.write(tmp_path / "demo" / name, b"candidates: {vars: {power_group: g}, hosts: {a: {}, b: {}}}")
+    document = planned("demo", [Host(name, "g", None, None, name) for name in "ab"])
+    state.write(tmp_path / "r" / "demo" / PLAN, canonical(document))
+
+    class Interrupted(Simulated):
+        def wait(self, seconds):
+            if getattr(self, when):
+                raise KeyboardInterrupt
+            return super().wait(seconds)
+
+    def run(engine):
+        monkeypatch.setattr(engine_room, "Plays", lambda *given: engine)
+        monkeypatch.setattr(asked, "time", SimpleNamespace(monotonic=lambda: engine.now_s))
+        return asked.run(tmp_path / "demo", tmp_path / "r", 5, None, lambda text: None)
+
+    monkeypatch.setattr(wheelhouse, "load", lambda folder: {})
+    first = Interrupted(tmp_path, result)
+    with pytest.raises(UsageError, match="the same command takes them up"):
+        run(first)
+    ((_, _, cell),) = first.log
+    second = Simulated(tmp_path, result, says={cell.host: "unreachable"})
+    assert run(second)["failures"] == {"unreachable": 1}
+    begun = [(at, one.host) for at, phase, one in second.log if phase == "start"]
+    assert [host for _, host in begun] == [cell.host, *({"a", "b"} - {cell.host})]
+    assert begun[1][0] - begun[0][0] >= 400
+
+
+def planned(fleet, hosts, created_utc="2026-01-01T00:00:00Z"):
+    return plan.make(
+        fleet, hosts, ["as-is"], 1, [], seed=1, group="candidates", versions=VERSIONS, expected_s=EXPECTED_S,
+        deadline_s=400.0, created_utc=created_utc,
+    )  # fmt: skip
+
+
+def test_a_run_on_a_host_is_of_one_plan_in_both_plays_and_reads_the_inventory_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine_room, "check_ansible", lambda: tmp_path)
+    given = []
+    runner = SimpleNamespace(run=lambda **more: given.append(more) or SimpleNamespace(rc=0))
+    monkeypatch.setitem(sys.modules, "ansible_runner", runner)
+    names = []
+    for fleet, at in (("before", "2026-01-01T00:00:00Z"), ("after", "2026-01-01T00:00:00Z"), ("before", "2026-01-02")):
+        document = planned(fleet, [Host("a", None, None, None, "a")], at)
+        (cell,) = plan.cells_of(document)
+        for again in (document, json.loads(json.dumps(document))):  # the next controller goes on with the same plan
+            plays = engine_room.Plays(tmp_path / "demo", tmp_path, again, {}, 5, 0.0)
+            plays.start([cell])
+            plays.finish({cell: False})
+            plays.stop()
+        names.append({one["extravars"]["cells"]["a"]["name"] for one in given})
+        assert {one["inventory"] for one in given} == {str(tmp_path / "demo" / "inventory.yml")}
+        given.clear()
+    assert [len(one) for one in names] == [1, 1, 1]
+    assert len(set.union(*names)) == 3
 
 
 def test_a_limit_that_is_given_back_later_is_no_failure_any_more(tmp_path, result):
@@ -292,17 +388,70 @@ def test_results_that_cannot_be_written_are_no_bad_result(tmp_path, result):
 
 def test_what_a_killed_controller_left_is_taken_up_first(tmp_path, result):
     cells = [Cell("h", "as-is", repeat, "0" * 12) for repeat in (1, 2, 3)]
-    assert asked.going_first(tmp_path, cells) == cells
+    assert asked.going_first(asked.left_going(tmp_path), cells) == cells
     (tmp_path / GOING).write_text(json.dumps([list(cells[2])]))
-    assert asked.going_first(tmp_path, cells) == [cells[2], *cells[:2]]  # or another of its power group would start
+    left = asked.left_going(tmp_path)
+    assert asked.going_first(left, cells) == [cells[2], *cells[:2]]  # or another of its power group would start
+    others = [Cell("a", "as-is", repeat, "1" * 12) for repeat in (1, 2)]  # and the plan is another now
+    anew = [cell._replace(suite="1" * 12) for cell in cells]
+    assert asked.going_first(left, [*others, *anew]) == [anew[0], *others, *anew[1:]]
     (tmp_path / GOING).write_text("[1")
-    assert asked.going_first(tmp_path, cells) == cells
+    assert asked.left_going(tmp_path) == set()
     (tmp_path / "h").mkdir()
     incoming(tmp_path, cells[0]).write_bytes(result[0])
     incoming(tmp_path, cells[1]).write_bytes(result[0][:-100])
-    assert salvage(cells, {"suite": SUITE_VERSION, "kernels": VERSIONS}, tmp_path) == cells[1:]
+    salvage(cells, {"suite": SUITE_VERSION, "kernels": VERSIONS}, tmp_path)
     assert [state.is_done(tmp_path, cell) for cell in cells] == [True, False, False]
+    assert [state.failure(tmp_path, cell) for cell in cells] == [None] * 3
     assert not list(tmp_path.glob("*/.*"))
+
+
+GOOD, STUCK = {"exit": 0, "text": ""}, {"exit": 70, "text": "still at 300 W"}
+
+
+@pytest.mark.parametrize(
+    ("cap", "said", "cleaned", "until", "words"),
+    [
+        ("as-is", {"exit": 0, "restore": GOOD}, GOOD, "clean", None),
+        ("300W", {"exit": 0, "restore": GOOD}, GOOD, "fetch", None),
+        ("300W", {"exit": 0, "restore": STUCK}, GOOD, "fetch", "still at 300 W"),
+        ("300W", {"exit": 70, "error": {"code": "limits", "text": "odd"}, "restore": GOOD}, GOOD, "fetch", "odd"),
+        ("as-is", {"exit": 0, "restore": GOOD}, STUCK, "clean", "still at 300 W"),
+        ("300W", {"exit": 70, "restore": GOOD}, GOOD, "taken", "no reason was told"),
+        ("300W", {"exit": 70, "restore": STUCK}, GOOD, "no result", "still at 300 W"),
+        ("300W", None, GOOD, "fetch", "not known whether the limit was given back"),
+        ("as-is", None, GOOD, "fetch", None),
+    ],
+)
+def test_a_limit_not_given_back_is_told_wherever_a_controller_was_killed(tmp_path, cap, said, cleaned, until, words):
+    data, sum_ = packed_at(cap)
+    cell, document = Cell("h", cap, 1, "0" * 12), {"suite": SUITE_VERSION, "kernels": VERSIONS}
+    file, memory = incoming(tmp_path, cell), {}
+    outcome = {"state": "done", **(said or {})} | ({} if until == "no result" else {"sha256": sum_})
+    for task, answer in (("look", outcome), ("fetch", {}), ("clean", {"state": "cleaned", "restore": cleaned})):
+        if task == "fetch" and until != "no result":
+            state.write(file, data)
+        if said is not None and (task != "clean" or until == "clean"):
+            told = {"host": "h", "task": task, "res": {"stdout": json.dumps(answer)}}
+            hear(memory, "finish", event := {"event": "runner_on_ok", "event_data": told})
+            engine_room.keep(memory, event, {"h": {"incoming": str(file)}})
+    if until == "taken":  # and its failure not yet stored
+        taken(outcome, file, cell, document, tmp_path)
+    salvage([cell], document, tmp_path)
+    assert state.is_done(tmp_path, cell) == (until != "no result")
+    failed = state.failure(tmp_path, cell)
+    assert (failed and failed["class"]) == (words and "cap not given back")
+    assert words is None or words in failed["text"]
+    assert not list(tmp_path.glob("*/.*"))
+    salvage([cell], document, tmp_path)
+    assert state.failure(tmp_path, cell) == failed
+
+
+def packed_at(cap):
+    if cap == "as-is":
+        return packed()
+    data = gzip.compress(json.dumps(made_capped_run(2, caps={cap: (1.2, 0.6)}, suite=SUITE_VERSION)).encode())
+    return data, hashlib.sha256(data).hexdigest()
 
 
 def test_groups_are_noted_while_they_measure(tmp_path, result):

@@ -13,6 +13,7 @@ import pytest
 from hosts import short
 
 from cpubench.fleet import job
+from cpubench.fleet.layout import Cell, job_name
 from cpubench.fleet.suite import kernels, suite_hash
 from cpubench.fleet.told import hear, left
 from cpubench.measure.folder import host_lock
@@ -166,6 +167,25 @@ def test_before_an_installation_a_host_says_what_goes_on_there(tmp_path):
         assert ask(tmp_path, folder)["state"] == "busy"
 
 
+def test_a_run_of_one_plan_is_no_other_fleets(tmp_path):
+    """The same host name, level, repeat and suite: another fleet finds it busy, takes and ends nothing."""
+    names = [job_name(Cell("h", "as-is", 1, "0" * 12), seal * 64) for seal in "ab"]
+    mine, theirs = (tmp_path / "jobs" / "h" / name for name in names)
+    text = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(130)); out.mkdir(); time.sleep(60)"
+    call("start", mine, json.dumps(asked(command=program(tmp_path, text))))
+    try:
+        assert (ask(tmp_path, mine)["state"], ask(tmp_path, theirs)["state"]) == ("running", "busy")
+        found = [look_of_the_role(tmp_path, "h", name)["state"] for name in names]
+        assert found == ["running", "gone"]
+        assert call("clean", theirs, "remove")["state"] == "cleaned"
+        assert job.look(mine) == "running"
+    finally:
+        call("clean", mine, "keep")
+    assert [job.look(folder) for folder in (mine, theirs)] == ["done", "gone"]
+    call("clean", theirs, "remove")
+    assert look_of_the_role(tmp_path, "h", names[0])["state"] == "done"
+
+
 def test_a_process_that_has_the_number_of_a_dead_job_is_none(tmp_path):
     folder = tmp_path / "jobs" / "h" / "cell"
     folder.mkdir(parents=True)
@@ -205,7 +225,18 @@ def test_events_of_a_start():
     (told,), _ = heard("start", event("failed", "compiler", msg="non-zero return code", stderr="", stdout="no cc\n"))
     assert (told.state, told.text) == ("failed", "compiler: no cc")
     (told,), _ = heard("start", event("unreachable", "facts", msg="Failed\nto connect", unreachable=True))
-    assert (told.state, told.text) == ("unreachable", "Failed to connect")
+    assert (told.state, told.text, told.begun) == ("unreachable", "Failed to connect", False)
+
+
+def test_a_start_of_which_the_end_was_not_heard_may_have_begun():
+    ready = event("ok", "preflight", stdout='{"state": "ready"}')
+    for kind, task, begun in (("unreachable", "start", True), ("failed", "start", True), ("ok", "start", True),
+                              ("unreachable", "preflight", False), ("failed", "install", False)):  # fmt: skip
+        (told,), _ = heard("start", ready, event(kind, task, msg="x", stdout=""))
+        assert told.begun == begun
+    _, memory = heard("start", ready)
+    assert (left(memory, "start", "h", "ended").begun, left(memory, "start", "other", "ended").begun) == (True, False)
+    assert not left(memory, "finish", "h", "ended").begun
 
 
 def test_events_of_a_finish():
