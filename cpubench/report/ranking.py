@@ -41,18 +41,33 @@ def by_pair(ranks: Sequence[Json]) -> list[tuple[str, str]]:
 
 
 def in_order(doc: Json) -> list[tuple[str, str]]:
-    """The runs by their points, each with how sure it is ahead of the next; last those without a headline, and why."""
+    """The runs by their points, each with how sure it is ahead of the next; then, apart and in no order with these, the
+    runs that have no common scale with them; last those without a headline, and why."""
     heads = [one["headline"]["per_core"] for one in doc["runs"]]
-    order = sorted(
-        (at for at, head in enumerate(heads) if head["value"] is not None), key=lambda at: -heads[at]["value"]
-    )
     found = {frozenset((pair["a"], pair["b"])): pair for pair in doc["ranks"]}
+    scales: list[list[int]] = []  # runs that can be compared with each other
+    for at in (at for at, head in enumerate(heads) if head["value"] is not None):
+        same = next((one for one in scales if found[frozenset((one[0], at))]["share"] is not None), None)
+        if same is None:
+            scales.append([at])
+        else:
+            same.append(at)
     made = []
-    for place, at in enumerate(order):
-        following = order[place + 1 : place + 2]
-        text = f"before run {following[0] + 1}: {_verdict(found[frozenset((at, *following))], at)}" if following else ""
-        made.append((f"  run {at + 1}, {points(heads[at]['value'])} points", text))
+    for scale in scales:
+        order = sorted(scale, key=lambda at: -heads[at]["value"])
+        apart = ""
+        if scale is not scales[0]:
+            apart = f"apart from run {scales[0][0] + 1}: {found[frozenset((scales[0][0], order[0]))]['reason']}"
+        for at, following in zip(order, [*order[1:], None], strict=True):
+            text = "" if following is None else _ahead(found, at, following)
+            told = "; ".join(filter(None, (apart, text)))
+            made.append((f"  run {at + 1}, {points(heads[at]['value'])} points", told))
+            apart = ""
     return made + [(f"  run {at + 1}, -", head["reason"]) for at, head in enumerate(heads) if head["value"] is None]
+
+
+def _ahead(found: Mapping[frozenset[int], Json], at: int, following: int) -> str:
+    return f"before run {following + 1}: {_verdict(found[frozenset((at, following))], at)}"
 
 
 def _verdict(pair: Json, first: int) -> str:

@@ -13,7 +13,7 @@ from cpubench.analysis.ranks import ranks
 from cpubench.analysis.reference import make_reference
 from cpubench.analysis.score import score
 from cpubench.report.ranking import by_pair, in_order, show_scores
-from cpubench.results.records import Run
+from cpubench.results.records import Divisor, Run
 
 Doc = dict[str, Any]
 REFERENCE = make_reference(msgspec.convert(made_run(8, noise=0), Run), "made")
@@ -51,6 +51,22 @@ def test_many_runs_are_in_order_each_with_the_next() -> None:
         assert text.startswith(f"before run {following + 1}: ")
     assert {"separable", "not separable"} == {text.split(": ")[1] for _, text in lines[:6]}
     assert (lines[6][1], lines[7][1]) == ("", "8 passes are needed; 4 of 4 are complete")
+
+
+def test_runs_without_a_common_scale_are_listed_apart_and_in_no_order_with_the_others() -> None:
+    """Points per core are more here than those per vcpu, and say nothing of them."""
+    cores = Divisor(kind="physical_core", n=2)
+    runs = [scored(seed, 1 + seed / 10) for seed in range(4)]
+    runs[1:1] = [scored(seed, 0.5 + seed / 100, divisor=cores) for seed in (5, 6)]
+    doc = several(*runs, {**scored(7, 0.2), "weights_sha256": "f" * 64}, scored(9, passes=4))
+    lines = in_order(doc)
+    assert [int(name.split(",")[0].removeprefix("  run ")) for name, _ in lines] == [1, 4, 5, 6, 2, 3, 7, 8]
+    texts = [text for _, text in lines]
+    assert [text.partition(":")[0] for text in texts[:3]] == ["before run 4", "before run 5", "before run 6"]
+    assert texts[3] == ""
+    assert texts[4].startswith("apart from run 1: points per vcpu and per physical_core are not compared; before run 3")
+    assert texts[5] == ""
+    assert texts[6] == "apart from run 1: the hash of the weights of the two differs"
 
 
 @pytest.mark.parametrize("count", [2, 6, 7])
