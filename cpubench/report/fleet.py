@@ -22,13 +22,15 @@ def show_fleet(doc: Json, out: IO[str]) -> None:
     if doc["plan_problem"]:
         console.print(line(console, doc["plan_problem"]))
     if doc["models"]:
-        console.print(line(console, "\nModels: medians of their units, points per core", "bold"))
+        console.print(line(console, "\nModels: medians of their units, in points", "bold"))
         table = table_of(console, "model", "level", ">units", ">runs", ">median", ">lowest", ">highest")
         for one in doc["models"][: 2 * MOST]:
             cells = (f"{one['model']} (per {one['kind']})", level(one), str(one["units"]), str(one["runs"]))
             figures = (points(one[name]) for name in ("median", "lowest", "highest"))
             table.add_row(*(line(console, cell) for cell in (*cells, *figures)))
         console.print(table)
+        if len(doc["models"]) > 2 * MOST:
+            console.print(line(console, f"  and {len(doc['models']) - 2 * MOST} more; --json has all"))
     for title, rows in lists(doc).items():
         if rows:
             console.print(line(console, f"\n{title}", "bold"))
@@ -40,7 +42,7 @@ def show_fleet(doc: Json, out: IO[str]) -> None:
 def counted(doc: Json) -> str:
     """How many results there are, and what became of the others."""
     counts = doc["counts"]
-    told = [f"{counts['results']} results of {len(doc['hosts'])} hosts"]
+    told = [f"{counts['results']} results of {sum(one['results'] > 0 for one in doc['hosts'])} hosts"]
     told += [f"{counts[key]} {words}" for key, words in (
         ("bad", "bad"), ("failed", "failed"), ("missing", "missing"),
         ("of_another_plan", "of another plan, which are left out")) if counts[key]]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import shutil
@@ -24,6 +25,7 @@ from cpubench.fleet.index import FILE, open_index
 from cpubench.fleet.layout import FAILURE, RUN, SUM
 from cpubench.fleet.results import collect
 from cpubench.recheck import validated
+from cpubench.report.fleet import MOST, show_fleet
 from cpubench.results.files import canonical, sealed
 from cpubench.results.load import load_run
 from cpubench.results.packed import sum_line
@@ -144,7 +146,7 @@ def test_cut_and_unfinished_results_are_a_line_each(fleet: Path, capsys: pytest.
     reference = str(fleet.parent / "reference.json")
     assert main(["fleet", "collect", str(fleet), "--reference", reference]) == 1
     out = capsys.readouterr().out
-    assert "1 results of 6 hosts" in out
+    assert "1 results of 1 hosts, 5 bad" in out
     assert {one["host"]: one["code"] for one in told(fleet, capsys)[1]["bad"]} == {
         "cut": "cut", "no-sum": "no_sum", "odd-sum": "sum", "empty": "empty", "text": "packed",
     }  # fmt: skip
@@ -219,7 +221,17 @@ def test_what_is_printed_of_foreign_text_is_text(fleet: Path, capsys: pytest.Cap
     assert main(["fleet", "collect", str(fleet), "--reference", reference]) == 0
     out = capsys.readouterr().out
     assert all(line.isprintable() for line in out.splitlines())
-    assert all(text in out for text in ("<script>", "2 results of 3 hosts, 1 failed (2 new, 0 known)", "8 passes are"))
+    assert all(text in out for text in ("<script>", "2 results of 2 hosts, 1 failed (2 new, 0 known)", "8 passes are"))
+
+
+def test_a_table_that_is_cut_says_so(fleet: Path) -> None:
+    unit(fleet, "a", 1)
+    document = collect(fleet, rules(fleet))
+    for count in (2 * MOST, 2 * MOST + 5):
+        out = io.StringIO()
+        show_fleet({**document, "models": document["models"] * count}, out)
+        assert out.getvalue().count("made CPU (per vcpu)") == 2 * MOST
+        assert ("and 5 more; --json has all" in out.getvalue()) == (count > 2 * MOST)
 
 
 def test_results_of_another_plan_are_left_out_and_told(fleet: Path) -> None:
