@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from made_fleet import GIB, cell, document_of, fail, put_run, unit
@@ -16,8 +17,10 @@ from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.fleet.collect import rules_of
 from cpubench.fleet.results import collect
+from cpubench.report.html.blocks import Text
 from cpubench.report.html.figures.draw import Drawing
-from cpubench.report.html.fleet import fleet_page, models
+from cpubench.report.html.fleet import fleet_page, models, odd
+from cpubench.results.records import Divisor
 
 pytest.importorskip("jinja2", reason="the extra `report` is not installed")
 pytest.importorskip("matplotlib", reason="the extra `report` is not installed")
@@ -67,6 +70,27 @@ def test_units_under_caps_that_limit_other_things_are_in_figures_of_their_own(tm
     figures = {block.name: len(block.rows) for block in models(document).blocks if isinstance(block, Drawing)}
     assert figures == {"units-200W-of-package": 2, "against-200W-of-package": 2, "units-200W-of-board": 1,
                        "against-200W-of-board": 1}  # fmt: skip
+
+
+def test_what_units_of_a_model_are_counted_per_is_in_every_label(tmp_path: Path) -> None:
+    reference_of(tmp_path)
+    model = "a name of a CPU that is longer than a figure has room for, and goes on"
+    for at, kind in enumerate(("vcpu", "physical_core")):
+        for seed in range(2):
+            unit(tmp_path / "lab", f"{kind[0]}{seed}", 2 * at + seed, model, divisor=Divisor(kind=kind, n=2))
+    document = collect(tmp_path / "lab", rules_of(tmp_path / "reference.json", "equal"))
+    figures = [block for block in models(document).blocks if isinstance(block, Drawing)]
+    assert len(figures) == 2
+    for figure in figures:
+        for kind in ("vcpu", "physical_core"):
+            ticks = {element.text for element in ElementTree.fromstring(figure.svg).iter() if element.text}
+            assert len([text for text in ticks if text.endswith(f"(per {kind})")]) == 1
+            assert sum(row[0].endswith(f"(per {kind})") for row in figure.rows) == 2
+    per = " or ".join(dict.fromkeys(one["kind"] for one in sorted(document["models"], key=lambda one: -one["median"])))
+    assert f"points per {per}." in figures[0].finding
+    reasons = " ".join(text for block in odd(document).blocks if isinstance(block, Text) for text in block.sentences)
+    assert "(per vcpu), as-is: 6 units are needed" in reasons
+    assert "(per physical_core), as-is: 6 units are needed" in reasons
 
 
 def test_the_page_names_the_odd_unit_and_what_differs(fleet: Path) -> None:

@@ -20,6 +20,9 @@ from made_reports import EVIL, FORMULA, candidate, put, reference_of, shown_vari
 from cpubench.entry import main
 from cpubench.errors import UsageError
 from cpubench.report.html import page as pages
+from cpubench.report.html.blocks import Table
+from cpubench.report.html.figures.draw import Drawing
+from cpubench.report.html.figures.fleet import fleet
 from cpubench.report.html.sidecar import guarded
 from cpubench.results.files import sealed
 from cpubench.results.records import Divisor, Missing
@@ -253,8 +256,36 @@ def test_a_folder_of_many_hosts_is_a_fleet(tmp_path: Path) -> None:
     assert document["pairs"] == []
     page = pages.page_of(document)
     strip = page.sections[0].blocks[0]
-    assert strip.finding.startswith("6 of made CPU: ")  # type: ignore[union-attr]
+    assert strip.finding.startswith("6 of made CPU (per vcpu): ")  # type: ignore[union-attr]
     assert "U9" in Seen(page.html).text
+
+
+KINDS = ("vcpu", "physical_core", "granted_cpu")
+
+
+def test_points_per_one_and_per_another_are_units_apart(tmp_path: Path) -> None:
+    for at in range(9):
+        kind = Divisor(kind=KINDS[at % 3], n=2)
+        candidate(tmp_path / "fleet" / f"u{at}", 100 + at, 1 + at % 3, passes=8, noise=0.01, divisor=kind)
+    document = report_document([tmp_path / "fleet"], reference=reference_of(tmp_path))
+    (units,) = [section for section in pages.sections_of(document) if section.name == "candidates"]
+    strip, table = units.blocks[0], units.blocks[-1]
+    assert isinstance(strip, Drawing)
+    assert isinstance(table, Table)
+    found = re.findall(r"3 of made CPU \(per (\w+)\): ([\d.]+) to ([\d.]+\d)", strip.finding)
+    assert sorted(kind for kind, _, _ in found) == sorted(KINDS)
+    assert all(float(high) < 1.1 * float(low) for _, low, high in found)
+    assert strip.finding.endswith(" points per " + " or ".join(kind for kind, _, _ in found) + ".")
+    assert {row[1] for row in strip.rows} == set(KINDS)
+    texts = {element.text for element in ElementTree.fromstring(strip.svg).iter()}
+    assert {f"made CPU (per {kind})" for kind in KINDS} <= texts
+    places = [table.heads.index(head) for head in ("unit", "counted per", "watts of")]
+    assert {tuple(row[at] for at in places) for row in table.rows} == {
+        (one["label"], one["score"]["divisor"]["kind"], "-") for one in document["candidates"]
+    }
+    two = [one for one in document["candidates"] if one["score"]["divisor"]["kind"] != "vcpu"][:2]
+    assert len({one["score"]["divisor"]["kind"] for one in two}) == 2
+    assert fleet(two).svg == ""  # one of each: no units of one model
 
 
 def test_data_of_somebody_else_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

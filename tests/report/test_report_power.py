@@ -134,6 +134,32 @@ def test_several_runs_of_a_host_are_one_curve_and_never_of_two_scopes(tmp_path: 
     assert {row["per_watt"]["value"] for row in mixed["candidates"][0]["power"]["levels"]} == {None}
 
 
+def test_what_a_figure_over_runs_is_the_mean_of_are_runs_everywhere(folder: Path, tmp_path: Path) -> None:
+    caps = {"as-is": (1.0, 1.0), "200W": (1.25, 0.6)}
+    for host in range(2):
+        for at in range(3):
+            run = made_capped_run(12, seed=3 * host + at, noise=0.01, variants=watt_variants(), host_id=f"h{host}",
+                                  id=f"run-{host}-{at}", caps=caps)  # fmt: skip
+            put(tmp_path / f"h{host}" / f"run{at}", run, id=f"h{host}")
+    runs = [tmp_path / "h0", tmp_path / "h1", capped(tmp_path / "alone", 9, caps=caps)]
+    made = report_document(runs, reference=folder / "reference.json", under="200W")
+    for card, ending in zip(summary(made).cards, (", 3 runs", ", 3 runs", ", 12 passes"), strict=True):
+        told = [(name, note) for name, _, note in card.figures]
+        assert [name for name, _ in told][-2:] == ["points/core under 200W", "points/watt under 200W"]
+        assert [note[-len(ending) :] for _, note in told] == [ending] * len(told)
+    found, scores = tables(made, "power"), tables(made, "scores")
+    assert [row[-1] for row in found["levels"].rows] == ["3 runs"] * 4 + ["12 passes"] * 2
+    for table in (found["level-pairs"], scores["pairs"]):
+        at = table.heads.index("of")
+        assert {row[0]: row[at] for row in table.rows} == {
+            "B / A": "3 + 3 runs", "C / A": "36 + 12 passes", "C / B": "36 + 12 passes"}  # fmt: skip
+    rows = [table for name, table in tables(made, "tests").items() if name.startswith("tests-scored")]
+    for table in rows:
+        for head, count in (("A", "3"), ("C", "12")):
+            at = table.heads.index(f">{head}")
+            assert {row[at + 1] for row in table.rows} <= {count, "-"}
+
+
 def test_no_word_is_made_under_a_cap_that_did_not_hold(document: Doc, folder: Path, tmp_path: Path) -> None:
     found = tables(document, "power")["level-pairs"].rows
     assert {row[0] for row in found if row[1] == "150W"} == {"B / A", "D / A", "D / B"}
@@ -218,6 +244,8 @@ def test_units_of_a_fleet_have_a_strip_per_watt_for_each_scope(folder: Path, tmp
     made = report_document([tmp_path / "fleet"], reference=folder / "reference.json")
     found = tables(made, "candidates")
     assert [len(found[name].rows) for name in ("fleet", "fleet-watts", "fleet-watts-2")] == [9, 6, 3]
+    at = found["units"].heads.index("watts of")
+    assert [row[at] for row in found["units"].rows] == ["package, measured"] * 6 + ["wall, external"] * 3
     assert rules(made, "R4")[0]["text"].startswith("watts of package and wall")
     (said,) = [text for text in summary(made).open if text.startswith("R4")]
     assert said.startswith("R4: watts of package and wall")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from cpubench.report.html.words import MISSING, basis, ratio
+from cpubench.report.html.words import MISSING, ONLY, basis, ratio
 from cpubench.report.terminal import REASONS
 from cpubench.results.parse import shown
 
@@ -47,7 +47,7 @@ def more_levels(doc: Json) -> str:
 
 def only(doc: Json) -> str:
     """What is said once above the answers instead of in each."""
-    return "" if any(pair["scope"] == "runs" for pair in doc["pairs"] if pair["headline"]) else ", these runs only"
+    return "" if any(pair["scope"] == "runs" for pair in doc["pairs"] if pair["headline"]) else ONLY
 
 
 def _row(doc: Json, one: Json) -> list[str]:

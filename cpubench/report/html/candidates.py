@@ -42,9 +42,13 @@ def units(doc: Json) -> Section:
     rows = []
     for one in every:
         made, watts = (one["score"]["headline"][key] for key in ("per_core", "per_watt"))
-        rows.append([one["label"], one["title"], one["facts"]["CPU"] or UNKNOWN, points(made["value"]), interval(made),
-                     points(watts["value"]), "yes" if one["score"]["publishable"] else "no"])  # fmt: skip
-    heads = ["unit", "host", "CPU", ">points per core", "95 % interval", ">points per W", "publishable"]
+        power = one["power"]
+        of = f"{power['scope']}, {power['provenance']}" if power and power["meter"] else "-"
+        rows.append([one["label"], one["title"], one["facts"]["CPU"] or UNKNOWN, points(made["value"]),
+                     one["score"]["divisor"]["kind"], interval(made), points(watts["value"]), of,
+                     "yes" if one["score"]["publishable"] else "no"])  # fmt: skip
+    heads = ["unit", "host", "CPU", ">points", "counted per", "95 % interval", ">points per W", "watts of",
+             "publishable"]  # fmt: skip
     strips = [fleet(every)]
     for number, kind in enumerate(kinds(every)):
         strips.append(fleet(every, kind, f"fleet-watts{f'-{number + 1}' if number else ''}"))
@@ -112,8 +116,8 @@ def _pairs(doc: Json) -> Table:
             claim = pair["headline"][measure]
             if measure == "per_watt" and claim["ratio"]["value"] is None:
                 continue  # of which the summary says why
-            rows.append([name, words, *claim_cells(claim), draws if measure == "per_core" else "-"])
-    heads = ["pair", "measure", ">ratio", "95 % CI", "for all claims", "verdict", ">passes", ">ahead in draws"]
+            rows.append([name, words, *claim_cells(pair, claim), draws if measure == "per_core" else "-"])
+    heads = ["pair", "measure", ">ratio", "95 % CI", "for all claims", "verdict", "of", ">ahead in draws"]
     return Table("pairs", "Pairs: ratio of rates, and its word, which the wider interval for all claims decides", heads,
                  rows)  # fmt: skip
 
@@ -128,8 +132,8 @@ def tests(doc: Json) -> Section:
             if any(rows[key]["family"] != HIDDEN for rows in known if key in rows)]  # fmt: skip
     scored = [key for key in keys if any(rows[key]["scored"] for rows in known if key in rows)]
     blocks: list[Block] = [Text([
-        "Time of one operation of one copy with the half-width of its 95 % interval, the number of passes n, and "
-        "badges. Words against A are of rates: faster does more work.",
+        "Time of one operation of one copy with the half-width of its 95 % interval, the number n of passes, or of "
+        "runs where a candidate has several, and badges. Words against A are of rates: faster does more work.",
     ])]  # fmt: skip
     for scored_too, chosen in ((True, scored), (False, [key for key in keys if key not in scored])):
         for number, part in enumerate(chunks(len(every), WITH_WORDS), 1):
@@ -139,7 +143,7 @@ def tests(doc: Json) -> Section:
                 label = every[at]["label"]
                 heads += [f">{label}", ">n", "badges"]
                 for key, row in zip(chosen, rows, strict=True):
-                    row += _test(known[at].get(key))
+                    row += _test(known[at].get(key), len(every[at]["runs"]))
                 if label in words:
                     heads.append(f"{label} to A")
                     for key, row in zip(chosen, rows, strict=True):
@@ -165,12 +169,12 @@ def tests(doc: Json) -> Section:
     return Section("tests", "Tests", blocks)
 
 
-def _test(row: Json | None) -> list[str]:
+def _test(row: Json | None, runs: int) -> list[str]:
     made = row["ns_per_op"] if row else None
     if made is None or made["value"] is None:
         return ["-", "-", ""]
     value = f"{amount(made['value'] * 1e-9, 's')}{spread(made)}".replace("+-", "±")
-    return [value, str(made["passes"]), ", ".join(row["flags"]) if row else ""]
+    return [value, str(made["passes"] if runs == 1 else runs), ", ".join(row["flags"]) if row else ""]
 
 
 def _reason(row: Json | None) -> str:

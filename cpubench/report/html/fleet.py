@@ -57,7 +57,7 @@ def models(doc: Json) -> Section:
              points(one["lowest"]), points(one["highest"]),
              "-" if one["spread_percent"] is None else f"{one['spread_percent']:.1f} %"]
             for one in doc["models"]]  # fmt: skip
-    blocks: list[Block] = [Table("models", "Models: points per core of their units", heads, rows[:MOST_ROWS])]
+    blocks: list[Block] = [Table("models", "Models: points of their units", heads, rows[:MOST_ROWS])]
     for name in dict.fromkeys(level(one) for one in doc["units"]):
         blocks += units(doc, name)
     return Section("models", "Models and units", blocks)
@@ -65,14 +65,15 @@ def models(doc: Json) -> Section:
 
 def odd(doc: Json) -> Section:
     """Units that are unlike the others of their model, each with all facts in which it differs."""
-    reasons = dict.fromkeys(f"{one['model']}, {level(one)}: {one['odd_reason']}."
+    reasons = dict.fromkeys(f"{one['model']} (per {one['kind']}), {level(one)}: {one['odd_reason']}."
                             for one in doc["models"] if one["odd_reason"])  # fmt: skip
-    rows = [[one["unit"], one["model"], level(one), points(one["points"]), f"{100 * (one['ratio'] - 1):+.1f} %",
-             f"{one['z']:+.1f}", f"{one['limit']:g}", differs_text(one["differs"], one["others"])]
+    rows = [[one["unit"], one["model"], one["kind"], level(one), points(one["points"]),
+             f"{100 * (one['ratio'] - 1):+.1f} %", f"{one['z']:+.1f}", f"{one['limit']:g}",
+             differs_text(one["differs"], one["others"])]
             for one in doc["odd"]]  # fmt: skip
     blocks: list[Block] = []
     if rows:
-        heads = ["unit", "model", "level", ">points", ">off its median", ">z", ">limit", "differs in"]
+        heads = ["unit", "model", "counted per", "level", ">points", ">off its median", ">z", ">limit", "differs in"]
         blocks.append(Table("odd", "Odd units", heads, rows[:MOST_ROWS]))
         facts = [[one["unit"], level(one), fact["what"], fact["value"], fact["others"],
                   f"{fact['count']} of {one['others']}"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from cpubench.report.html.blocks import Block, Section, Table, Text
 from cpubench.report.html.figures.power import NO_METER, kinds, pareto, power_curve
-from cpubench.report.html.words import MISSING, NAMES, claim_cells, interval, ratio, why
+from cpubench.report.html.words import MISSING, NAMES, claim_cells, counted, interval, ratio, why
 from cpubench.report.terminal import amount, points, spread
 from cpubench.results.states import BASE_CAP, HELD
 
@@ -64,11 +64,12 @@ def _meters(every: Sequence[Json]) -> Table:
 def _levels(every: Sequence[Json]) -> Table:
     rows = [
         [one["label"], row["level"], row["state"], _watts(row["cap_watts"]), _watts(row["watts"]["value"]),
-         *(_width(row[key]) for key in ("per_core", "per_watt", "per_watt_net")), str(row["passes"])]
+         *(_width(row[key]) for key in ("per_core", "per_watt", "per_watt_net")),
+         counted(row, len(one["runs"]))]
         for one in every for row in one["power"]["levels"]
     ]  # fmt: skip
     heads = ["candidate", "level", "state", ">cap W", ">W drawn", ">points per core", ">points per W",
-             ">above idle", ">passes"]  # fmt: skip
+             ">above idle", "of"]  # fmt: skip
     return Table("levels", "Cap levels: work, watts, and work per watt", heads, rows)
 
 
@@ -138,8 +139,8 @@ def _pairs(doc: Json) -> Table:
         for one in pair["levels"]:
             for measure, claim in one["headline"].items():
                 if claim["ratio"]["value"] is not None and not _loose(doc, pair, one["level"]):
-                    rows.append([f"{pair['b']} / {pair['a']}", one["level"], NAMES[measure], *claim_cells(claim)])
-    heads = ["pair", "level", "measure", ">ratio", ">95 % CI", ">for all claims", "verdict", ">passes"]
+                    rows.append([f"{pair['b']} / {pair['a']}", one["level"], NAMES[measure], *claim_cells(pair, claim)])
+    heads = ["pair", "level", "measure", ">ratio", ">95 % CI", ">for all claims", "verdict", "of"]
     return Table("level-pairs", "Pairs under a cap: ratio of rates, or of rates per watt", heads, rows)
 
 

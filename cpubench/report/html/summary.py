@@ -73,13 +73,12 @@ def _card(doc: Json, one: Json) -> Card:
         if made["value"] is None:
             figures.append((words, "-", why(made)))
         else:
-            ends = interval(made) if made["low"] is not None else why(made)
-            figures.append((words, points(made["value"]), f"{ends}, {counted(made, len(one['runs']))}"))
+            figures.append((words, points(made["value"]), _sure(one, made)))
     under = [one for one in (one["power"] or {"levels": []})["levels"] if one["level"] == doc["under"]]
     for row in under:
         for measure in ("per_core", "per_watt"):
             made, held = row[measure], row["state"] in HELD
-            ends = f"{interval(made)}, {row['passes']} passes" if made["value"] is not None else why(made)
+            ends = _sure(one, made) if made["value"] is not None else why(made)
             figures.append((f"{CARD[measure]} under {row['level']}", points(made["value"] if held else None),
                             ends if held else f"R7: {row['state']}"))  # fmt: skip
     tiers = _tiers(doc)
@@ -87,6 +86,12 @@ def _card(doc: Json, one: Json) -> Card:
     host = f"{shown(one['facts']['CPU'] or 'unknown CPU', LONGEST)}, {divisor['n']:g} x {divisor['kind']}"
     tier = f"tier {place} of {len(tiers)} per core" if place and len(doc["answers"]) <= FEW else ""
     return Card(one["label"], shown(one["title"], LONGEST), host, tier, figures, one["score"]["publishable"])
+
+
+def _sure(one: Json, made: Json) -> str:
+    """The interval of a figure, or why it has none, and of how many passes or runs it is the mean."""
+    ends = interval(made) if made["low"] is not None else why(made)
+    return f"{ends}, {counted(made, len(one['runs']))}"
 
 
 def _tiers(doc: Json) -> Sequence[Sequence[str]]:

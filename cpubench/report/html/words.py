@@ -9,6 +9,7 @@ from cpubench.report.terminal import REASONS, points
 
 Json = Mapping[str, Any]
 MISSING = "-"
+ONLY = ", these runs only"
 
 
 def ratio(value: float | None) -> str:
@@ -64,17 +65,16 @@ def basis(pair: Json, claim: Json) -> str:
         return f"{pair['runs']['a']} + {pair['runs']['b']} runs"
     counts = claim["passes"]
     passes = f"{counts['a']} paired passes" if claim["paired"] else f"{counts['a']} + {counts['b']} passes"
-    return f"{passes}, these runs only"
+    return f"{passes}{ONLY}"
 
 
-def claim_cells(claim: Json) -> list[str]:
-    """Ratio, plain interval, the one that decided, the word and the passes of a claim on two candidates."""
+def claim_cells(pair: Json, claim: Json) -> list[str]:
+    """Ratio, plain interval, the one that decided, the word and the passes or runs of a claim on two candidates."""
     made, adjusted = claim["ratio"], claim["adjusted"]
     wide = MISSING if adjusted is None else f"{ratio(adjusted['low'])} .. {ratio(adjusted['high'])}"
     word = claim["verdict"] if made["value"] is not None else f"not compared: {why(made)}"
     remark = f" ({claim['reason']})" if claim["reason"] and made["value"] is not None else ""
-    passes = f"{claim['passes']['a']} + {claim['passes']['b']}{' paired' if claim['paired'] else ''}"
-    return [ratio(made["value"]), interval(made, 1), wide, word + remark, passes]
+    return [ratio(made["value"]), interval(made, 1), wide, word + remark, basis(pair, claim).removesuffix(ONLY)]
 
 
 NAMES = {"per_core": "per core", "speed": "in speed of one copy", "per_watt": "per watt"}

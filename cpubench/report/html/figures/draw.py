@@ -70,6 +70,11 @@ def label(text: object, limit: int = 40) -> str:
     return shown(str(text), limit)
 
 
+def of_kind(model: str, kind: str, limit: int = 40) -> str:
+    """A model with what its points are counted per, which is never cut off: points per core and per vcpu are two."""
+    return f"{label(model, limit)} (per {label(kind, 20)})"
+
+
 def drawn(name: str, title: str, finding: str, size: tuple[float, float], draw: Callable[[Canvas], None]) -> str:
     """The SVG of a figure of a size in inches; every id in it begins with ``name``, as many share a page."""
     import matplotlib

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from cpubench.report.fleet import level
-from cpubench.report.html.figures.draw import COLOURS, GREY, Drawing, axes_of, drawn, label
+from cpubench.report.html.figures.draw import COLOURS, GREY, Drawing, axes_of, drawn, label, of_kind
 from cpubench.report.terminal import points
 
 if TYPE_CHECKING:
@@ -30,18 +30,17 @@ def units(doc: Json, cap: str) -> list[Drawing]:
     left = f" {len(groups) - len(shown)} models are not drawn." if len(groups) > len(shown) else ""
     if not dots:
         return [Drawing(f"units-{safe}", f"Units, {cap}", reason="no unit has points that may be published")]
-    rows = [[label(f"{one['model']} (per {one['kind']})", 60), one["unit"], cap, str(one["runs"]),
+    rows = [[of_kind(one["model"], one["kind"], 60), one["unit"], cap, str(one["runs"]),
              points(one["points"]), f"{_percent(one, shown):+.1f} %", "odd" if one["unit"] in odd else ""]
             for one in dots]  # fmt: skip
     low, high = min(one["points"] for one in dots), max(one["points"] for one in dots)
     away = [_percent(one, shown) for one in dots]
-    absolute = (
-        f"{len(dots)} units of {len(shown)} models between {points(low)} and {points(high)} points per core.{left}"
-    )
+    per = f"points per {label(' or '.join(dict.fromkeys(kind for _, kind in shown)))}"
+    absolute = f"{len(dots)} units of {len(shown)} models between {points(low)} and {points(high)} {per}.{left}"
     relative = f"Units lie between {min(away):+.1f} and {max(away):+.1f} % of the median of their model.{left}"
     odd_told = f" Odd for their model, larger and named here: {len(odd)}." if odd else ""
     return [
-        _strip(f"units-{safe}", f"Units by model, {cap}", absolute + odd_told, "points per core, one dot per unit",
+        _strip(f"units-{safe}", f"Units by model, {cap}", absolute + odd_told, f"{per}, one dot per unit",
                dots, list(shown), odd, rows, lambda one: float(one["points"])),
         _strip(f"against-{safe}", f"Units against their model, {cap}", relative + odd_told,
                "% off the median of the model, one dot per unit", dots, list(shown), odd, rows,
@@ -74,7 +73,7 @@ def _strip(
             for one, y in zip(some[:NAMED], height[:NAMED], strict=True) if strange else ():
                 axes.annotate(label(one["unit"], 20), (value(one), y), xytext=(0, 7), textcoords="offset points",
                               ha="center", color=GREY)  # fmt: skip
-        axes.set_yticks(range(len(models)), [label(model, 28) for model, _ in models])
+        axes.set_yticks(range(len(models)), [of_kind(*model, 28) for model in models])
         axes.set_ylim(len(models) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(axis)
