@@ -10,6 +10,7 @@ import time
 
 import pytest
 from host.test_host_surroundings import namespaces
+from hosts.surroundings import may_unshare
 from power import limit_trees as trees
 from power.limit_trees import Kernel, raises
 
@@ -367,6 +368,25 @@ def test_a_container_that_takes_journal_and_guardian_with_it_caps_nothing(xeon, 
             capped(trees.host(xeon))
         assert (told.value.code, told.value.exit_code, told.value.where) == ("container", 2, "/run/cpubench")
     assert (trees.limits(xeon), left(xeon)) == (before, None)
+
+
+@pytest.mark.skipif(not may_unshare(), reason="needs root and mount namespaces")
+@pytest.mark.parametrize(
+    ("space", "mount", "goes"),
+    [
+        ("-mn", "true", True),  # of the network: no container
+        ("-mpf", "true", False),
+        ("-mpf", "mount -t tmpfs none /run/cpubench", False),
+        ("-mpf", "mount --bind /run/cpubench /run/cpubench", True),
+    ],
+)
+def test_a_real_pid_namespace_is_a_container_and_a_bound_folder_is_its_hosts(space, mount, goes):
+    """The host's /run is a tmpfs of the test's own."""
+    code = "from pathlib import Path; from cpubench.power.journal import check_outlives; check_outlives(Path('/'))"
+    script = f'mount -t tmpfs none /run; mkdir /run/cpubench; {mount}; mount -t proc proc /proc; exec "$@"'
+    command = ["unshare", space, "sh", "-ec", script, "sh", sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode == 0, "in a container (" in done.stderr) == (goes, not goes), done.stderr
 
 
 def kept(root, change=None):
