@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cpubench.host import heat
 from cpubench.host.cgroup import UNIFIED, own_groups
 from cpubench.host.cpulist import format_cpulist, parse_cpulist, read_cpulist
 from cpubench.host.fact import ROOT, Fact, names_in, read_int, read_text
@@ -20,7 +21,7 @@ from cpubench.host.others import TICK_NS, growth, look
 CPU = "sys/devices/system/cpu"
 MOST = 2**62  # what a counter may be; beyond that it is garbage, and no number that JSON readers take
 BUSIEST = 3
-PRIVATE = ("seen", "reasons")  # of a snapshot: not stored in it
+PRIVATE = ("seen", "heat", "reasons")  # of a snapshot: not stored in it
 # Kernels from 4.13 to 5.17 may sleep 10 to 20 ms over the frequency of each idle CPU (arch_freq_get_on_cpu).
 FREQ_NS = 20_000_000
 UTMP_BYTES = (384, 400)  # of a record of utmp(5), where time is 32 or 64 bits
@@ -31,14 +32,16 @@ Json = dict[str, Any]
 
 def snapshot(cpus: Sequence[int], session: int, root: Path = ROOT) -> Json:
     """The counters of ``results.records.Snapshot`` for the CPUs of a plan, with ``reasons`` of those that are None or
-    doubtful; processes of ``session`` are ours. ``seen`` is for ``environment`` and is not stored."""
+    doubtful; processes of ``session`` are ours. ``seen`` and ``heat`` are for ``environment`` and are not stored."""
     t_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
     seen = look(session, root)
     facts = {**_cpu_times(cpus, root), "others_ns": seen.others_ns, "kernel_ns": seen.kernel_ns}
-    facts |= {"stalled_ns": _stalled(root), **_throttles(root), **_heat(cpus, root)}
+    facts |= {"stalled_ns": _stalled(root), **_throttles(root)}
+    counts = heat.read_heat(cpus, root)
+    facts |= {n: Fact(None if one.value is None else heat.events(one.value), one.reason) for n, one in counts.items()}
     facts |= {"runnable": _runnable(root), "logins": _logins(root), "suspended_ns": Fact(_suspended_ns())}
     khz = frequencies(cpus, root)
-    found: Json = {"t_ns": t_ns, "freq_khz": khz.value or [], "seen": seen}
+    found: Json = {"t_ns": t_ns, "freq_khz": khz.value or [], "seen": seen, "heat": counts}
     reasons = {"freq_khz": khz.reason} if khz.reason else {}
     for name, listed in (("online", read_cpulist(root, f"{CPU}/online")), ("allowed", _allowed(root))):
         found[name] = format_cpulist(listed.value) if listed.value else None
@@ -60,6 +63,11 @@ def environment(before: Json, after: Json) -> Json:
     if known:
         # Processes that are still there used at least that, whatever was lost with those whom nobody waited for.
         stored[1]["others_ns"] = max(after["others_ns"], before["others_ns"] + sum(took_ns for took_ns, _ in grown))
+    for name, counts in after["heat"].items():
+        earlier = before["heat"][name].value
+        if counts.value is not None and earlier is not None and None not in (before[name], after[name]):
+            # CPUs that were offline for a while have counted less: the growth of each tells, not that of the most.
+            stored[1][name] = before[name] + heat.grown(earlier, counts.value)
     return {
         "before": stored[0],
         "after": stored[1],
@@ -128,27 +136,6 @@ def _throttles(root: Path) -> dict[str, Fact[int]]:
         none: Fact[int] = Fact(None, reason or "no cgroup here counts the periods of a quota")
         return {"throttles": none, "throttled_ns": none}
     return {"throttles": Fact(sum(periods), reason), "throttled_ns": Fact(sum(times_ns), reason)}
-
-
-def _heat(cpus: Sequence[int], root: Path) -> dict[str, Fact[int]]:
-    """Sums over the CPUs of Intel's thermal_throttle counters; others have none, nor have virtual machines."""
-    limits = [_sum(cpus, f"{level}_power_limit_count", root) for level in ("core", "package")]
-    told = [fact.value for fact in limits if fact.value is not None]
-    return {
-        "core_throttles": _sum(cpus, "core_throttle_count", root),
-        "package_throttles": _sum(cpus, "package_throttle_count", root),
-        "power_limits": Fact(sum(told)) if told else limits[0],
-    }
-
-
-def _sum(cpus: Sequence[int], name: str, root: Path) -> Fact[int]:
-    total = 0
-    for cpu in cpus:
-        fact = read_int(root, f"{CPU}/cpu{cpu}/thermal_throttle/{name}")
-        if fact.value is None:
-            return fact
-        total += fact.value
-    return Fact(total)
 
 
 def frequencies(cpus: Sequence[int], root: Path) -> Fact[list[int]]:

@@ -172,7 +172,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     stalled_ns: Count | None = None  # some task waited for a CPU (/proc/pressure/cpu)
     throttles: Count | None = None  # periods in which a quota of the own groups was used up
     throttled_ns: Count | None = None
-    core_throttles: Count | None = None  # thermal_throttle/*_count of the plan's CPUs
+    core_throttles: Count | None = None  # thermal_throttle/*_count, an event of a core or package once
     package_throttles: Count | None = None
     power_limits: Count | None = None
     freq_khz: list[Count] = field(default_factory=list)  # now, of each of the plan's CPUs; empty: not told

@@ -15,6 +15,7 @@ import pytest
 from host import trees
 from started import started
 
+from cpubench.analysis.flags import Flag, environment_verdicts
 from cpubench.host import noise, others
 from cpubench.host.noise import environment, snapshot
 from cpubench.host.others import TICK_NS, look
@@ -49,6 +50,8 @@ def machine(root: Path) -> Path:
         counts = {"core_throttle": 1, "package_throttle": 2, "core_power_limit": 3, "package_power_limit": 4}
         trees.write(root, {f"{folder}/thermal_throttle/{name}_count": str(n) for name, n in counts.items()})
         trees.write(root, {f"{folder}/cpufreq/scaling_cur_freq": f"{cpu}000000"})
+        trees.write(root, {f"{folder}/topology/physical_package_id": "0"})
+        trees.write(root, {f"{folder}/topology/thread_siblings_list": str(cpu)})
     trees.cgroups(root, "0::/a/b", [("/sys/fs/cgroup", "/", "cgroup2", "rw")], {
         "sys/fs/cgroup/a/b/cpu.stat": "usage_usec 5\nnr_periods 9\nnr_throttled 2\nthrottled_usec 30",
         "sys/fs/cgroup/a/cpu.stat": "usage_usec 5\nnr_periods 9\nnr_throttled 1\nthrottled_usec 10",
@@ -69,7 +72,7 @@ def test_every_counter_of_a_machine_that_tells_all(tmp_path: Path) -> None:
     assert {name: found[name] for name in COUNTERS} == {
         "busy_ns": 360 * TICK_NS, "irq_ns": 5 * TICK_NS, "softirq_ns": 6 * TICK_NS, "steal_ns": 10 * TICK_NS,
         "others_ns": (7 + 66) * TICK_NS, "kernel_ns": 40 * TICK_NS, "stalled_ns": 123456000, "throttles": 3,
-        "throttled_ns": 40000, "core_throttles": 2, "package_throttles": 4, "power_limits": 14, "runnable": 5,
+        "throttled_ns": 40000, "core_throttles": 2, "package_throttles": 2, "power_limits": 10, "runnable": 5,
         "logins": 2, "online": "0-3", "allowed": "0,3",
     }  # fmt: skip
     assert found["freq_khz"] == [0, 3000000]
@@ -141,6 +144,43 @@ def test_counters_beyond_what_a_reader_takes_are_none(tmp_path: Path) -> None:
     assert found["busy_ns"] is None
     assert "no count: " in found["reasons"]["busy_ns"]
     assert found["steal_ns"] == 7 * TICK_NS
+
+
+def counted(root: Path, cpu: int, **counts: int) -> None:
+    folder = f"{trees.SYS_CPU}/cpu{cpu}/thermal_throttle"
+    trees.write(root, {f"{folder}/{name}_count": str(count) for name, count in counts.items()})
+
+
+@pytest.mark.parametrize("old_names", [False, True])
+def test_heat_counts_once_for_a_core_and_once_for_a_package(tmp_path: Path, old_names: bool) -> None:
+    """Two packages of two cores of two threads, whose counters began at different times."""
+    machine(tmp_path)
+    cores = [(core // 2, core // 2, (2 * core, 2 * core + 1)) for core in range(4)]
+    trees.cpus(tmp_path, cores, old_names=old_names)
+    for cpu in range(8):
+        counted(tmp_path, cpu, core_throttle=10, package_throttle=20 + cpu, core_power_limit=3, package_power_limit=5)
+    before = snapshot(range(8), SESSION, tmp_path)
+    told = {name: before[name] for name in ("core_throttles", "package_throttles", "power_limits")}
+    assert told == {"core_throttles": 40, "package_throttles": 23 + 27, "power_limits": 4 * 3 + 2 * 5}
+    for cpu in range(8):  # three events of package 1, one of its last core, one limit of package 0
+        counted(tmp_path, cpu, package_throttle=20 + cpu + 3 * (cpu > 3), core_throttle=10 + (cpu > 5),
+                package_power_limit=5 + (cpu < 4))  # fmt: skip
+    counted(tmp_path, 0, package_throttle=21)  # which one CPU alone saw, that has counted less than the others
+    found = environment(before, snapshot(range(8), SESSION, tmp_path))
+    rose = {name: found["after"][name] - found["before"][name] for name in told}
+    assert rose == {"core_throttles": 1, "package_throttles": 4, "power_limits": 1}
+    assert "heat" not in found["before"]
+    stored = environment_verdicts(msgspec.convert(found, Environment), 8)
+    assert (stored[Flag.HOT], stored[Flag.CAPPED]) == (True, True)
+
+
+def test_heat_of_cpus_of_no_known_package_is_not_told(tmp_path: Path) -> None:
+    machine(tmp_path)
+    for path in tmp_path.rglob("physical_package_id"):
+        path.unlink()
+    found = snapshot([0, 3], SESSION, tmp_path)
+    assert (found["core_throttles"], found["package_throttles"], found["power_limits"]) == (2, None, 6)
+    assert "physical_package_id" in found["reasons"]["package_throttles"]
 
 
 def test_a_cpu_that_is_not_there_spoils_the_sum(tmp_path: Path) -> None:
