@@ -18,6 +18,7 @@ from cpubench.analysis.cells import measured, ns_per_op, ops_per_s
 from cpubench.analysis.composite import Array
 from cpubench.power.channel import Log, load
 from cpubench.power.energy import Energy, energy
+from cpubench.power.mirrors import settled
 from cpubench.results.records import Block, Plan
 from cpubench.results.windows import PowerLog, WindowCell, WindowResult
 
@@ -52,14 +53,15 @@ def windows_of(plan: Plan, blocks: Sequence[Block], rows: bool = True) -> Window
     made = Windows(len(blocks), mean_w=np.full(len(blocks), np.nan))
     every = [window for block in blocks for window in block.windows]
     made.families = list(dict.fromkeys(one.family for one in every if any(cell.metered for cell in one.cells)))
+    whole = {channel.id for one in every if not isinstance(one.log, msgspec.UnsetType) for channel in one.log.channels}
     for at, block in enumerate(blocks):
         changed, drawn = bool(block.changed), dict[str, tuple[float, float]]()  # watts and seconds by family
         for window in block.windows:
             for cell in window.cells:
                 _add_rate(made, cell, at, changed)
-            log = None if isinstance(window.log, msgspec.UnsetType) else log_of(window.log)
-            if log is None:
+            if isinstance(window.log, msgspec.UnsetType):
                 continue
+            log = settled(_whole(log_of(window.log), whole))
             told = _of_window(window, log)
             made.windows += 1
             made.flags.update(told.flags)
@@ -81,6 +83,12 @@ def windows_of(plan: Plan, blocks: Sequence[Block], rows: bool = True) -> Window
 def log_of(record: PowerLog) -> Log:
     """The log as the room of meters has it."""
     return load(msgspec.to_builtins(record))
+
+
+def _whole(log: Log, ids: set[str]) -> Log:
+    """The log; lost where it lacks a channel that other windows have: each block opens the meter anew."""
+    lacks = sorted(ids.difference(channel.id for channel in log.channels))
+    return log if log.lost or not lacks else replace(log, lost=f"partial: {', '.join(lacks)} is in other windows alone")
 
 
 def mean_watts(record: PowerLog) -> tuple[float | None, str]:

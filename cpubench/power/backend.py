@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cpubench.host.virtual import read_virtual
-from cpubench.power.channel import Channel, Meter
+from cpubench.power.channel import Channel, Meter, Place
 from cpubench.power.controls import Problem
 from cpubench.power.source import packages
 
@@ -17,12 +17,12 @@ from cpubench.power.source import packages
 class Found:
     """Channels that can be read, in no order that matters, and the problems of those that cannot.
 
-    ``named`` are the packages that the interface lists, readable or not: a sum without one of them is not whole.
+    ``named`` are the places of all that the interface lists, readable or not: a sum without one of them is not whole.
     """
 
     channels: list[Channel] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    named: set[int] = field(default_factory=set)
+    named: set[Place] = field(default_factory=set)
 
 
 class Backend(NamedTuple):
@@ -40,7 +40,7 @@ def sockets_of(root: Path, found: Found) -> frozenset[int] | None:
     In a virtual machine the packages are made up, and the zones, if any, are the host's.
     """
     here = None if read_virtual(root).value else packages(root)
-    return here or (frozenset(found.named) or None)
+    return here or frozenset(place.socket for place in found.named if place.socket is not None) or None
 
 
 def by_index(channels: list[Channel], root: Path) -> list[Channel]:

@@ -23,6 +23,19 @@ Provenance = Literal["measured", "modelled", "estimated", "external"]
 Ties = tuple[tuple[int, int], ...]  # moments on the clock of the samples and as Unix time, in ns
 
 
+class Place(NamedTuple):
+    """What a channel is of: two of one place read the same thing."""
+
+    scope: str
+    socket: int | None = None
+    die: int | None = None
+    part: str = ""
+
+    def __str__(self) -> str:
+        socket = "" if self.socket is None else f" of package {self.socket}"
+        return self.scope + socket + ("" if self.die is None else f" die {self.die}") + (self.part and f" {self.part}")
+
+
 @dataclass(frozen=True)
 class Channel:
     """One counter or one series of watts. Channels of one scope are added only where socket, die or part differ."""
@@ -41,6 +54,10 @@ class Channel:
     provenance: Provenance = "measured"
     rank: int = 0  # of two channels that read the same thing the lower is kept
     mirrors: bool = False  # dies of one socket may all show the one counter of the socket
+
+    @property
+    def place(self) -> Place:
+        return Place(self.scope, self.socket, self.die, self.part)
 
 
 class Reading(NamedTuple):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
-from cpubench.power.channel import Channel, Log
+from cpubench.power.channel import LATER, Channel, Log
+from cpubench.power.mirrors import settled
 from cpubench.power.overlap import pick
 from cpubench.power.trace import Part, Trace, between, trace
 
@@ -44,6 +44,7 @@ class Energy:
 
 def energy(log: Log, t0_ns: int | None = None, t1_ns: int | None = None) -> Energy:
     """The energy of the log's scope from ``t0_ns`` to ``t1_ns``; without them, from its first to its last reading."""
+    log = settled(log)
     rows = [reading for reading in log.readings if reading.at_ns]
     begin = t0_ns if t0_ns is not None else max(rows[0].at_ns) if rows else 0
     end = t1_ns if t1_ns is not None else min(rows[-1].at_ns) if rows else 0
@@ -52,14 +53,14 @@ def energy(log: Log, t0_ns: int | None = None, t1_ns: int | None = None) -> Ener
     where = {channel.id: number for number, channel in enumerate(log.channels)}
     traces = {c.id: trace(c, [(r.at_ns[where[c.id]], r.raw[where[c.id]], r.errors[where[c.id]]) for r in rows])
               for c in picked.channels}  # fmt: skip
-    channels, flags = _without_mirrors(picked.channels, traces, begin, end)
+    channels, flags = picked.channels, set(log.flags)
     parts = {c.id: between(traces[c.id].segments, begin, end) for c in channels}
     joules = {id_: part.joules for id_, part in parts.items()}
     used = [traces[c.id] for c in channels]
-    flags |= set(log.flags).union(*(one.flags for one in used), *(_coarse(c, traces[c.id], seconds) for c in channels))
+    flags = flags.union(*(one.flags for one in used), *(_coarse(c, traces[c.id], seconds) for c in channels))
     flags |= {"short"} if seconds < SHORT_S else set()
     covered = min((part.ns / 1e9 / seconds for part in parts.values()), default=0.0) if seconds else 0.0
-    why = log.lost or picked.reason or _unusable(channels, traces, parts, seconds, covered, flags)
+    why = log.lost or picked.reason or _off(log) or _unusable(channels, traces, parts, seconds, covered, flags)
     watts = sum(part.joules / (part.ns / 1e9) for part in parts.values() if part.ns)
     lowest = LOWEST_W * len({c.socket for c in channels})
     if not why and watts < lowest and log.scope.split("+")[0] in SUMMED_OVER_SOCKETS:
@@ -77,6 +78,7 @@ def energy(log: Log, t0_ns: int | None = None, t1_ns: int | None = None) -> Ener
 
 def watts_each(log: Log, seconds: float = 1.0) -> list[float | None]:
     """The mean watts of each whole ``seconds`` of the log, for limits that hold over such a time."""
+    log = settled(log)
     rows = [reading for reading in log.readings if reading.at_ns]
     if not rows:
         return []
@@ -88,6 +90,12 @@ def watts_each(log: Log, seconds: float = 1.0) -> list[float | None]:
         near = replace(log, readings=tuple(rows[max(0, first - 1) : last + 1]))
         found.append(energy(near, t0, t0 + length).watts)
     return found
+
+
+def _off(log: Log) -> str:
+    """Whether a meter's own clock is off; of a CSV it is no more than a doubt: a person has said how its times are."""
+    skewed = "clock_skew" in log.flags and log.meter != LATER
+    return "clock_skew: the times of its lines are not those at which they came" if skewed else ""
 
 
 def _unusable(
@@ -114,29 +122,6 @@ def _unusable(
     return ""
 
 
-def _without_mirrors(
-    channels: tuple[Channel, ...], traces: dict[str, Trace], begin: int, end: int
-) -> tuple[list[Channel], set[str]]:
-    """One channel of those dies of a socket that show one counter: equal to 0.1 % in both halves of the interval.
-
-    Older kernels registered a zone for each die of an AMD socket, and all of them read the socket's counter.
-    """
-    kept, flags, middle = list(channels), set[str](), (begin + end) // 2
-    able = sorted((c for c in channels if c.mirrors), key=lambda c: (c.scope, c.socket or 0, c.die or 0))
-    for _, group in groupby(able, key=lambda c: (c.scope, c.socket)):
-        first, *others = group
-        for other in others:
-            halves = ((begin, middle), (middle, end))
-            if all(_equal(*(between(traces[c.id].segments, *half).joules for c in (first, other))) for half in halves):
-                kept.remove(other)
-                flags.add("deduped_die")
-    return kept, flags
-
-
-def _equal(a: float, b: float) -> bool:
-    return a > 0 and abs(a - b) <= 0.001 * a
-
-
 def _coarse(channel: Channel, one: Trace, seconds: float) -> set[str]:
     """Whether a series of watts is renewed too seldom for this interval."""
     return {"coarse"} if channel.kind == "power" and seconds < REFRESHES * one.refresh_s else set()
@@ -150,7 +135,7 @@ def _by_socket(channels: Iterable[Channel], joules: dict[str, float]) -> dict[in
     return sums
 
 
-def _asymmetric(channels: list[Channel], joules: dict[str, float], flags: set[str]) -> str:
+def _asymmetric(channels: Sequence[Channel], joules: dict[str, float], flags: set[str]) -> str:
     """Memory of a socket that differs threefold from another's is not believed; packages may be loaded unequally."""
     for scope in sorted({c.scope for c in channels}):
         sums = _by_socket([c for c in channels if c.scope == scope], joules)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cpubench.errors import UsageError
 from cpubench.host.fact import ROOT
-from cpubench.power.channel import PERIOD_S, Log
+from cpubench.power.channel import GAP_S, PERIOD_S, Log
 from cpubench.power.energy import energy, watts_each
 from cpubench.power.meters import open_meter
 from cpubench.power.overlap import SHOWN
@@ -26,8 +26,11 @@ class Found(NamedTuple):
 
 
 def found(name: str = "auto", root: Path = ROOT, allow_estimated: bool = False) -> Found:
-    """The meter of a name, after a first second. UsageError where there is none, or it tells nothing: better known
-    before loads of minutes than after. None of memory alone or psys, which `cpubench power probe` shows."""
+    """The meter of a name, after a first second, or as long as a command may take to its second line.
+
+    UsageError where there is none, or it tells nothing: better known before loads of minutes than after. None of memory
+    alone or psys, which `cpubench power probe` shows.
+    """
     meter = open_meter(name, root, allow_estimated)
     where = f"--meter {ascii(meter.name[:60])[1:-1]}"
     if meter.scope in SHOWN:
@@ -35,8 +38,11 @@ def found(name: str = "auto", root: Path = ROOT, allow_estimated: bool = False) 
         raise UsageError(
             "meter", f"{meter.scope} is shown by `power probe`, and no score is of it: name another", where
         )
-    (first,) = watch([meter], LENGTH_S)
+    (first,) = watch([meter], LENGTH_S, most_s=GAP_S)
     told = energy(first)
+    if told.code == "short":
+        text = f"slow: no second value came within {GAP_S:g} s, and two that are further apart tell nothing of windows"
+        raise UsageError("meter", text, where)
     if told.watts is None:
         raise UsageError("meter", f"{told.code}: {told.reason}", where)
     return Found(meter.name, meter.scope, "+".join(sorted({channel.provenance for channel in meter.channels})))

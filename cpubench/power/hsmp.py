@@ -38,7 +38,7 @@ def find(host: Host) -> Found:
             hint = "this firmware does not answer (ENOMSG: the message is unknown); " + hints.HSMP_BIOS
             hint = "sudo chmod a+r /dev/hsmp" if code == "permission" else f"{error.strerror}; {hint}"
             found.problems.append(Problem(code, f"/{DEVICE}", hint))
-    found.named = {c.socket for c in found.channels if c.socket is not None}
+    found.named = {channel.place for channel in found.channels}
     return found
 
 

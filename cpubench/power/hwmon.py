@@ -136,8 +136,7 @@ def find(root: Path, backend: str, open_: Opener = OpenFile) -> Found:
     for path, channel in channels_of(mine, open_):
         place = shown_path(root, path)
         (channel,) = by_index([channel], root)
-        if channel.socket is not None:
-            found.named.add(channel.socket)
+        found.named.add(channel.place)
         try:
             value = whole(text_of(path, open_))
             code = "" if value is not None else "read_error"

@@ -88,7 +88,7 @@ def _opened(backend: Backend, total: str, root: Path, allow_estimated: bool) -> 
         alone = f"no_total: it has {' and '.join(have)} alone, and no score is of that"
         return f"{alone}; {_why(found)}" if found.problems else alone
     sockets = sockets_of(root, found)
-    picked = pick(found.channels, total, sockets)
+    picked = pick(found.channels, total, sockets, found.named)
     if picked.reason:
         return f"{picked.reason}; {_why(found)}" if found.problems else picked.reason
     if not allow_estimated and any(channel.provenance == "estimated" for channel in picked.channels):

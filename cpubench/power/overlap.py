@@ -6,11 +6,11 @@ of a second driver show a counter again, and the four meters of a Grace module a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cpubench.host.cpulist import format_cpulist
-from cpubench.power.channel import Channel
+from cpubench.power.channel import Channel, Place
 
 # Shown, and never a total that a score may take: memory alone, and whatever a vendor has put behind one counter.
 SHOWN = ("dram", "psys")
@@ -31,7 +31,7 @@ def may_add(a: Channel, b: Channel) -> bool:
         return False
     if a.scope != b.scope:
         return {a.scope, b.scope} in ({"package", "dram"}, {"soc", "dram"})
-    return (a.socket, a.die, a.part) != (b.socket, b.die, b.part)
+    return a.place != b.place
 
 
 def totals(channels: Iterable[Channel]) -> list[str]:
@@ -40,8 +40,11 @@ def totals(channels: Iterable[Channel]) -> list[str]:
     return [total for total in TOTALS if set(total.split("+")) <= have]
 
 
-def pick(channels: Iterable[Channel], total: str, sockets: frozenset[int] | None) -> Picked:
-    """The channels whose sum is the total, why the others are left out, and why the sum would not be whole."""
+def pick(
+    channels: Sequence[Channel], total: str, sockets: frozenset[int] | None, named: Iterable[Place] = ()
+) -> Picked:  # fmt: skip
+    """The channels whose sum is the total, why the others are left out, and why the sum would not be whole: it lacks
+    one of the ``sockets``, or what is ``named`` and cannot be read."""
     scopes, kept, left_out = total.split("+"), list[Channel](), dict[str, str]()
     for channel in sorted(channels, key=lambda c: c.rank):
         twin = next((k for k in kept if not may_add(k, channel)), None)
@@ -52,7 +55,13 @@ def pick(channels: Iterable[Channel], total: str, sockets: frozenset[int] | None
             left_out[channel.id] = f"reads the same as {twin.id}"
         else:
             kept.append(channel)
-    return Picked(tuple(kept), left_out, _hole(kept, scopes, sockets))
+    return Picked(tuple(kept), left_out, _hole(kept, scopes, sockets) or lacking(channels, total, named))
+
+
+def lacking(channels: Iterable[Channel], total: str, named: Iterable[Place]) -> str:
+    """Which rails, dies or meters of a total are listed and not among the channels, as "code: sentence"; "" if none."""
+    lost = {place for place in named if place.scope in total.split("+")}.difference(c.place for c in channels)
+    return f"partial: {', '.join(sorted(map(str, lost)))} is listed and cannot be read" if lost else ""
 
 
 def _hole(kept: list[Channel], scopes: list[str], sockets: frozenset[int] | None) -> str:

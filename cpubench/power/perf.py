@@ -75,14 +75,13 @@ def find(root: Path, open_counter: OpenCounter = native_open) -> Found:
             continue
         for cpu in cpus.value if scope != "psys" else cpus.value[:1]:  # the platform is one, whoever asks
             socket = package_of(root, cpu) if scope != "psys" else None
-            if socket is not None:
-                found.named.add(socket)
             many = sum(package_of(root, other) == socket for other in cpus.value) > 1 and socket is not None
             channel = Channel(
                 f"perf:{event}@{cpu}", scope, "energy", unit, path, socket,
                 package_of(root, cpu, "die_id") if many else None, "" if socket is not None else str(cpu),
                 gap_s=GAP_S, provenance=provenance, mirrors=amd and many,
             )  # fmt: skip
+            found.named.add(channel.place)
             try:
                 os.close(open_counter(kind.value, config, cpu))
             except ImportError:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from cpubench.host.virtual import read_virtual
 from cpubench.power import hints
 from cpubench.power.backend import Found, shown_path
-from cpubench.power.channel import SOCKET_MAX_W, Channel, Meter, Provenance
+from cpubench.power.channel import SOCKET_MAX_W, Channel, Meter, Place, Provenance
 from cpubench.power.controls import Problem
 from cpubench.power.source import FileMeter, Opener, OpenFile, code_of, is_amd, text_of, whole
 
@@ -20,21 +19,13 @@ COUNTER_GAP_S = 600.0  # the range decides earlier; Intel's 262 kJ last 175 s at
 NO_RANGE_GAP_S = 20.0
 
 
-@dataclass(frozen=True)
-class ZoneName:
-    scope: str
-    socket: int | None = None
-    die: int | None = None
-    part: str = ""
-
-
-def parse_zone_name(name: str) -> ZoneName | None:
+def parse_zone_name(name: str) -> Place | None:
     """What a zone is by its name, never by its index, which is the order of registration; None where unknown."""
     if found := re.fullmatch(r"package-([0-9]{1,6})(?:-die-([0-9]{1,6}))?", name):
-        return ZoneName("package", int(found[1]), int(found[2]) if found[2] else None)
+        return Place("package", int(found[1]), int(found[2]) if found[2] else None)
     if found := re.fullmatch(r"psys(?:-([0-9]{1,6}))?", name):
-        return ZoneName("psys", part=found[1] or "")
-    return ZoneName(name) if name in ("core", "uncore", "dram") else None
+        return Place("psys", part=found[1] or "")
+    return Place(name) if name in ("core", "uncore", "dram") else None
 
 
 def zones(root: Path) -> Iterator[tuple[str, Path]]:
@@ -61,7 +52,7 @@ def zones(root: Path) -> Iterator[tuple[str, Path]]:
 
 def find(root: Path, open_: Opener = OpenFile) -> Found:
     """The readable energy counters of powercap."""
-    found, named, virtual, amd = Found(), dict[str, ZoneName](), read_virtual(root).value, is_amd(root)
+    found, named, virtual, amd = Found(), dict[str, Place](), read_virtual(root).value, is_amd(root)
     provenance: Provenance = "estimated" if virtual else "modelled" if amd else "measured"
     listed = False
     for zone, folder in zones(root):
@@ -72,16 +63,17 @@ def find(root: Path, open_: Opener = OpenFile) -> Found:
             code = code_of(error)
             code = "masked" if code == "vanished" else code  # listed, and nothing behind the link
             found.problems.append(Problem(code, shown_path(root, folder), _hint(code)))
+            if zone.count(":") == 1:  # a package, for all that is known
+                found.named.add(Place("package", part=zone))
             continue
         what = parse_zone_name(name)
         if what is None:
             continue  # Linux has none but these; a scope that nobody knows is added to nothing
-        parent = named.get(zone.rpartition(":")[0], ZoneName(""))
+        parent = named.get(zone.rpartition(":")[0], Place(""))
         if what.scope in ("core", "uncore", "dram"):
-            what = ZoneName(what.scope, parent.socket, parent.die)
+            what = Place(what.scope, parent.socket, parent.die)
         named[zone] = what
-        if what.socket is not None:
-            found.named.add(what.socket)
+        found.named.add(what)
         channel = _channel(root, zone, folder, what, provenance, amd, open_, found)
         if channel is not None:
             found.channels.append(channel)
@@ -97,7 +89,7 @@ def _hint(code: str) -> str:
 
 
 def _channel(
-    root: Path, zone: str, folder: Path, what: ZoneName, provenance: Provenance, amd: bool, open_: Opener, found: Found
+    root: Path, zone: str, folder: Path, what: Place, provenance: Provenance, amd: bool, open_: Opener, found: Found
 ) -> Channel | None:
     path = folder / "energy_uj"
     try:

@@ -13,17 +13,18 @@ from cpubench.errors import UsageError
 from cpubench.host.fact import ROOT
 from cpubench.power import doubts, hints
 from cpubench.power.backend import Found, sockets_of
-from cpubench.power.channel import PERIOD_S, Channel, Log, Meter, Reading, log_of
+from cpubench.power.channel import GAP_S, PERIOD_S, Channel, Log, Meter, Reading, log_of
 from cpubench.power.controls import Problem
 from cpubench.power.energy import Energy, energy
 from cpubench.power.meters import BACKENDS, open_meter, open_redfish
-from cpubench.power.overlap import totals
+from cpubench.power.overlap import lacking, totals
 from cpubench.power.registers import Host
 from cpubench.power.show import caps_document
 
 Json = dict[str, Any]
 LENGTH_S = 1.2  # RAPL moves each ms: a counter that stands still for a second is none
 HWMON = ("amd_energy", "hsmp_hwmon", "grace", "smpro", "xgene", "power_meter")
+UNTOLD = ("short", "mirrored")  # codes of what more of the same may tell
 ABSENT = ("no_interface", "not_configured", "no_program")  # codes of what is simply not there
 
 
@@ -59,7 +60,7 @@ def probe(root: Path = ROOT, length_s: float = LENGTH_S, sleep: Callable[[float]
 def probe_one(name: str, root: Path = ROOT, length_s: float = 3.0, sleep: Callable[[float], None] = time.sleep) -> Json:
     """The same for one meter that a person names; UsageError where it cannot be opened."""
     meter = open_meter(name, root, allow_estimated=True)
-    (log,) = watch([meter], length_s, sleep)
+    (log,) = watch([meter], length_s, sleep, GAP_S)
     rows = [row for row, _ in _rows(replace(log, meter=name), Found(list(meter.channels)), [meter.scope])]
     return {"meters": rows, "caps": [], "problems": _problems(rows)}
 
@@ -82,17 +83,27 @@ def _redfish() -> Meter | Problem:
         return Problem(code if rest and " " not in code else "meter", "CPUBENCH_REDFISH_URL", error.text)
 
 
-def watch(meters: list[Meter], length_s: float, sleep: Callable[[float], None] = time.sleep) -> list[Log]:
-    """What each meter says over a time, read in turns by their own periods and at both ends; they are closed then."""
+def watch(
+    meters: list[Meter], length_s: float, sleep: Callable[[float], None] = time.sleep, most_s: float = 0.0
+) -> list[Log]:  # fmt: skip
+    """What each meter says over a time, read in turns by their own periods and at both ends; they are closed then.
+
+    It goes on until ``most_s`` while one has told too little: a command may print a line each few seconds.
+    """
     readings: list[list[Reading]] = [meter.read() for meter in meters]
-    ticks = round(length_s / PERIOD_S) if meters else 0
+    tick, least, most = 0, round(length_s / PERIOD_S) if meters else 0, round(most_s / PERIOD_S)
+
+    def logs() -> list[Log]:
+        return [log_of(meter, told) for meter, told in zip(meters, readings, strict=True)]
+
     try:
-        for tick in range(1, ticks + 1):
+        while tick < least or (tick < most and any(energy(log).code in UNTOLD for log in logs())):
+            tick += 1
             sleep(PERIOD_S)
             for meter, told in zip(meters, readings, strict=True):
-                if tick == ticks or tick % max(1, round(meter.period_s / PERIOD_S)) == 0:
+                if tick >= least or tick % max(1, round(meter.period_s / PERIOD_S)) == 0:
                     told += meter.read()
-        return [log_of(meter, told) for meter, told in zip(meters, readings, strict=True)]
+        return logs()
     finally:
         for meter in meters:
             meter.close()
@@ -107,7 +118,7 @@ def _rows(log: Log, found: Found, scopes: list[str] | None = None) -> list[tuple
     joules = {id_: value for one in everything.values() for id_, value in one.items()}
     inside = doubts.child_exceeds_parent(log.channels, joules)
     for total in totals(log.channels) if scopes is None else scopes:
-        one = replace(log, scope=total)
+        one = replace(log, scope=total, lost=log.lost or lacking(log.channels, total, found.named))
         told = energy(one)
         halves = [energy(one, begin, middle).by_channel or {}, energy(one, middle, end).by_channel or {}]
         channels = [c for c in log.channels if c.scope in total.split("+")]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from made import made_run
-from made_watts import WATTS, loaded, made_capped_run, made_log
+from made_watts import CHANNEL, WATTS, loaded, made_capped_run, made_log
 
 from cpubench.analysis.curves import curves_of
 from cpubench.analysis.over_runs import score_over_runs
@@ -245,6 +245,41 @@ def test_a_pass_without_watts_is_left_out_of_what_needs_them_alone(reference: Do
     row = level(doc, cap)["families"]
     assert (row["memory"]["per_watt"]["passes"], row["spawn"]["per_watt"]["passes"]) == (11, 12)
     assert row["memory"]["per_core"]["passes"] == 12
+
+
+def second(log: Doc, ahead_uj: Any, mirrors: bool) -> None:
+    """A log gets a die whose counter is ahead of the first one's, by what a function of the reading's number says."""
+    dies = [{**CHANNEL, "id": f"powercap:package-0-die-{die}", "die": die, "mirrors": mirrors} for die in (0, 1)]
+    log["channels"] = dies
+    log["readings"] = [[t * 2, [*raw, raw[0] + ahead_uj(at)], errors * 2]
+                       for at, (t, raw, errors) in enumerate(log["readings"])]  # fmt: skip
+
+
+def test_dies_that_mirror_one_counter_are_one_in_windows_and_in_rows(reference: Doc, unhooked: Doc) -> None:
+    """A tick of 1 ms falls between both reads at each second reading."""
+    document = made_capped_run(12, noise=0)
+    for window in (w for one in document["passes"] for block in one["blocks"] for w in block["windows"]):
+        tick_uj = round(WATTS.get(window["family"], 100.0) * 1000)
+        second(window["log"], lambda at, tick_uj=tick_uj: at % 2 * tick_uj // 2, True)
+    doc = scored(document, reference)
+    mine, truth = ([row["watts"]["value"] or 0.0 for row in one["variants"]] for one in (doc, unhooked))
+    assert mine == pytest.approx(truth, rel=1e-6)
+    assert level(doc, "as-is")["watts"]["value"] == pytest.approx(level(unhooked, "as-is")["watts"]["value"], rel=1e-6)
+    assert level(doc, "as-is")["energy_flags"] == {"deduped_die": 48}
+
+
+def test_a_window_that_lacks_a_channel_of_the_others_has_no_watts(reference: Doc, unhooked: Doc) -> None:
+    document = made_capped_run(12, noise=0)
+    lacking = next(block for block in document["passes"][5]["blocks"] if block["cap"] == "as-is")["windows"][0]
+    for window in (w for one in document["passes"] for block in one["blocks"] for w in block["windows"]):
+        second(window["log"], lambda at: 7, False)
+        if window is lacking:
+            window["log"]["channels"] = window["log"]["channels"][:1]
+            window["log"]["readings"] = [[column[:1] for column in row] for row in window["log"]["readings"]]
+    row = level(scored(document, reference), "as-is")
+    assert (row["watts"]["value"], row["watts"]["passes"]) == (
+        pytest.approx(2 * level(unhooked, "as-is")["watts"]["value"], rel=1e-6), 11)  # fmt: skip
+    assert row["energy_flags"] == {"partial": 1}
 
 
 def unread(block: Doc, window: Doc) -> None:

@@ -11,6 +11,7 @@ from cpubench.errors import UsageError
 from cpubench.power.channel import now_ns
 from cpubench.power.command import CommandMeter, parse_line
 from cpubench.power.energy import energy
+from cpubench.power.gauge import found
 from cpubench.power.meters import open_meter
 from cpubench.power.probe import probe_one, watch
 
@@ -96,13 +97,49 @@ def test_garbage_in_the_middle_is_a_reading_without_a_value():
     assert [r.errors[0] for r in readings] == ["", "garbage", "garbage", ""]
 
 
-def test_a_meter_that_goes_back_in_time_or_ahead_is_named(tmp_path):
+def test_a_meter_that_goes_back_in_time_is_named(tmp_path):
     base = time.time()
-    (tmp_path / "lines").write_text("".join(f"{base + t:.3f} 250\n" for t in (-8, -7, -6, -9, -5, -4, 3)))
+    (tmp_path / "lines").write_text("".join(f"{base + t:.3f} 250\n" for t in (-8, -7, -6, -9, -5, -4, 0.1)))
     meter = CommandMeter("cmd", f"cat {tmp_path}/lines; sleep 60")
     (log,) = watch([meter], 0.2)
     told = energy(log, now_ns() - 8 * 10**9, now_ns())
-    assert {"time_backwards", "clock_skew"} <= set(told.flags)
+    assert "time_backwards" in told.flags
+
+
+@pytest.mark.parametrize(("ours_s", "said"), [(2.0, "come 2 s after their times"), (0.5, r"come 0\.5\d* s after"),
+                                              (-3.0, r"came [23](\.\d)? s before")])  # fmt: skip
+def test_a_meter_whose_clock_is_off_is_refused(monkeypatch, ours_s, said):
+    """Its lines of after a window would be those of the window."""
+    monkeypatch.setattr("cpubench.power.command.GAP_S", 0.3)
+    with pytest.raises(UsageError, match=f"its lines {said}.*NTP"):
+        CommandMeter("cmd", STEADY.format(250), unix=lambda: time.time() + ours_s)
+
+
+@pytest.mark.parametrize("ours_s", [1.0, -1.0])
+def test_a_clock_that_is_set_meanwhile_costs_the_watts(ours_s):
+    off_s = [0.0]
+    meter = CommandMeter("cmd", STEADY.format(250), unix=lambda: time.time() + off_s[0])
+    assert meter.read()
+    off_s[0] = ours_s
+    (log,) = watch([meter], 1.0)
+    assert (energy(log).watts, energy(log).code) == (None, "clock_skew")
+
+
+def test_lines_that_are_late_now_and_then_are_of_their_own_time():
+    command = 'while :; do t=$(date +%s.%N); sleep 0.5; echo "$t 250"; echo "$(date +%s.%N) 250"; done'
+    (log,) = watch([CommandMeter("cmd", command)], 1.2)
+    assert energy(log).watts == pytest.approx(250)
+    assert "clock_skew" not in log.flags
+
+
+def test_a_command_that_prints_each_few_seconds_is_waited_for(monkeypatch, tmp_path):
+    command = 'cmd:while :; do echo "$(date +%s.%N) 250"; sleep 1.6; done'
+    assert found(command, tmp_path).scope == "wall"
+    (row,) = probe_one(command, tmp_path, 0.4)["meters"]
+    assert row["watts"] == pytest.approx(250)
+    monkeypatch.setattr("cpubench.power.gauge.GAP_S", 1.4)
+    with pytest.raises(UsageError, match=r"slow: no second value came within 1\.4 s"):
+        found(command, tmp_path)
 
 
 def test_joules_are_a_counter(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from power import meter_trees as made
 
 from cpubench.power import doubts
-from cpubench.power.channel import Channel, dump, load
+from cpubench.power.channel import Channel, Log, Reading, dump, load
 from cpubench.power.energy import Energy, energy, watts_each
+from cpubench.power.mirrors import settled
 from cpubench.power.overlap import may_add, pick, totals
 from cpubench.power.unwrap import is_sentinel, step
 
@@ -199,6 +201,73 @@ def test_dies_that_show_one_counter_are_counted_once_and_others_added():
     real = energy(made.log(dies[:2], [(float(t), [90e6 * t + 1, 70e6 * t + 1]) for t in range(11)]))  # C25
     assert real.joules == pytest.approx(1600)
     assert real.flags == ()
+
+
+def two_dies(rng, seconds: float, perf: bool, watts: tuple[float, float] | None) -> Log:
+    """A window of two dies, read by turns 40 us apart: of one counter of 200 W, or of two. They move each ms.
+
+    A tenth of the readings was held up in between.
+    """
+    ids = ("perf:energy-pkg@0", "perf:energy-pkg@8") if perf else ("powercap:die-0", "powercap:die-1")
+    starts = [rng.uniform(0, made.AMD_RANGE / 1e6), rng.uniform(0, made.AMD_RANGE / 1e6)]
+    begin, readings = rng.uniform(1, 2), []
+    for number in range(round(seconds / 0.2) + 1):
+        at = begin + 0.2 * number + rng.uniform(0, 0.01)
+        both = (at, at + (8e-3 if number % 10 == 3 else 4e-5))
+        told = []
+        for die, t in enumerate(both):
+            joules = int(t * 1000) / 1000 * (watts[die] if watts else 200.0) + starts[die if watts else 0]
+            told.append(int((joules - (starts[die] if perf and watts else 0)) * 1e6) % made.AMD_RANGE)
+        if perf and not watts:  # each counts from when it was opened
+            told[1] = (told[1] - 123_456) % made.AMD_RANGE
+        readings.append(Reading([round(t * 1e9) for t in both], told, ["", ""]))
+    range_ = None if perf else made.AMD_RANGE
+    dies = [replace(PKG, id=id_, die=n, mirrors=True, range_raw=range_) for n, id_ in enumerate(ids)]
+    return Log("made", "package", tuple(dies), frozenset([0]), tuple(readings))
+
+
+@pytest.mark.parametrize(("perf", "seconds"), [(False, 1.2), (False, 10.0), (True, 2.4), (True, 10.0)])
+def test_mirrors_are_never_added_however_their_ticks_fall(perf, seconds):
+    rng = random.Random(f"{perf} {seconds}")
+    for _ in range(300):
+        log = two_dies(rng, seconds, perf, None)
+        if perf and any(b.raw[0] < a.raw[0] for a, b in zip(log.readings, log.readings[1:], strict=False)):
+            continue  # without a range a step back is rejected
+        told = energy(log)
+        assert told.watts == pytest.approx(200, rel=0.02)
+        assert "deduped_die" in told.flags
+        whole = settled(log)
+        for first in range(len(log.readings) - 3):  # a row of its own: the decision is that of the window
+            row = replace(whole, readings=whole.readings[first : first + 3])
+            assert energy(row).watts == pytest.approx(200, rel=0.05)
+        assert all(watts == pytest.approx(200, rel=0.02) for watts in watts_each(log))
+
+
+@pytest.mark.parametrize(("perf", "seconds"), [(False, 0.4), (False, 1.2), (False, 10.0), (True, 3.0), (True, 10.0)])
+@pytest.mark.parametrize("share", [1.005, 0.995, 1.02])
+def test_dies_of_equal_load_are_both_counted(perf, seconds, share):
+    rng = random.Random(f"{perf} {seconds} {share}")
+    for _ in range(100):
+        told = energy(two_dies(rng, seconds, perf, (200.0, 200.0 * share)))
+        assert told.watts == pytest.approx(200 * (1 + share), rel=0.02)
+        assert "deduped_die" not in told.flags
+
+
+def test_where_nobody_can_say_whether_two_dies_are_one_there_are_no_joules():
+    told = energy(two_dies(random.Random(1), 0.6, True, None))
+    assert (told.joules, told.watts, told.code) == (None, None, "mirrored")
+    assert told.reason.startswith("perf:energy-pkg@0 and perf:energy-pkg@8 may show one counter or two")
+    halves = [[90e6 * t + 1, 90e6 * t + (1 if t < 5 else 9e6)] for t in range(11)]
+    dies = [replace(PKG, id=f"powercap:die-{n}", die=n, mirrors=True) for n in range(2)]
+    assert energy(made.log(dies, [(float(t), row) for t, row in enumerate(halves)])).code == "mirrored"
+    closed = energy(made.log(dies, [(float(t), [90e6 * t, None]) for t in range(5)]))
+    assert closed.code == "read_error"
+
+
+def test_a_clock_that_is_off_costs_the_watts_of_a_command_and_not_of_a_file():
+    log = replace(made.log([WALL], [(0.5 * t, [200.0 + t % 2]) for t in range(121)]), flags=frozenset(["clock_skew"]))
+    assert (energy(log).watts, energy(log).code) == (None, "clock_skew")
+    assert energy(replace(log, meter="csv")).watts == pytest.approx(200.5)
 
 
 def test_what_may_be_added_and_what_never():

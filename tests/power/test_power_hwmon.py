@@ -13,11 +13,12 @@ from power import meter_trees as made
 from cpubench import _native
 from cpubench.errors import UsageError
 from cpubench.power import hsmp, hwmon, perf, powercap
+from cpubench.power.backend import sockets_of
 from cpubench.power.channel import log_of
 from cpubench.power.energy import energy
 from cpubench.power.meters import open_meter
-from cpubench.power.overlap import may_add, totals
-from cpubench.power.probe import watch
+from cpubench.power.overlap import may_add, pick, totals
+from cpubench.power.probe import probe, watch
 
 GRACE = {"Module": 300, "Grace": 250, "CPU": 180, "SysIO": 60}
 
@@ -121,7 +122,34 @@ def test_of_amd_energy_sockets_count_and_cores_do_not(tmp_path):
                                                                  ("amd_energy:Esocket1", "energy", 1)]  # fmt: skip
     closed = hwmon.find(tmp_path, "amd_energy", made.Failing({"energy4_input": errno.EACCES}))
     assert [p.code for p in closed.problems] == ["permission"]
-    assert closed.named == {0, 1}
+    assert closed.named == {("package", 0, None, ""), ("package", 1, None, "")}
+
+
+@pytest.mark.parametrize("lost", range(1, 6))
+def test_rails_without_one_of_them_are_no_sum(tmp_path, lost):
+    labels = ["CORE VRD", "SOC VRD", "DIMM VRD1", "DIMM VRD2", "RCA VRD"]
+    files = {"name": "smpro"}
+    for n, label in enumerate(labels, 1):
+        files |= {f"power{n}_label": label, f"power{n}_input": str(n * 10**7) if n != lost else "busy"}
+    made.hwmon(tmp_path, 2, "smpro-hwmon.1.auto", files)
+    whole, broken = ("smpro:soc", "smpro:dram") if lost in (3, 4) else ("smpro:dram", "smpro:soc")
+    open_meter(whole, tmp_path).close()
+    for name in (broken, "smpro:soc+dram"):
+        with pytest.raises(UsageError, match=rf"partial: {broken[6:]} of package 0 \w+ is listed and cannot be read"):
+            open_meter(name, tmp_path)
+    rows = {row["name"]: row for row in probe(tmp_path, 0.2, lambda s: None)["meters"]}
+    assert [p["code"] for p in rows[broken]["problems"]].count("partial") == 1
+    assert (rows[broken]["usable"], rows["smpro:soc+dram"]["watts"]) == (False, None)
+
+
+def test_one_of_two_board_meters_is_no_board(tmp_path):
+    for n in range(2):
+        made.hwmon(tmp_path, n, f"ACPI000D:0{n}", {"name": "power_meter", "power1_average": "200000000"}, "device/")
+    assert now(tmp_path, "power_meter").watts == pytest.approx(400)
+    (tmp_path / made.H / "hwmon1/device/power1_average").write_text("")
+    for name in ("power_meter", "auto"):
+        with pytest.raises(UsageError, match="partial: board ACPI000D:01 is listed and cannot be read; read_error: /"):
+            open_meter(name, tmp_path)
 
 
 @pytest.mark.parametrize("chip", ["amdgpu", "nvme", "ina226", "corsairpsu"])
@@ -178,6 +206,25 @@ def test_events_are_one_for_each_package_of_the_cpumask(tmp_path):
         ("perf:energy-psys@0", "psys", None, 1.0),
     ]  # fmt: skip
     assert {kind for kind, _, _ in counters.opened} == {23}
+
+
+def test_an_event_of_a_die_that_is_closed_leaves_no_sum(tmp_path):
+    trees.write(power_pmu(tmp_path, ALL, "0,8"), {"proc/cpuinfo": made.AMD})
+    for cpu, die in ((0, 0), (8, 1)):
+        folder = f"{trees.SYS_CPU}/cpu{cpu}/topology"
+        trees.write(tmp_path, {f"{folder}/physical_package_id": "0", f"{folder}/die_id": str(die)})
+    trees.write(tmp_path, {f"{trees.SYS_CPU}/online": "0,8"})
+    counters = Counters()
+
+    def refuse(kind: int, config: int, cpu: int) -> int:
+        if cpu == 8:
+            raise OSError(errno.EBUSY, "busy")
+        return counters(kind, config, cpu)
+
+    whole, part = perf.find(tmp_path, counters), perf.find(tmp_path, refuse)
+    assert pick(whole.channels, "package", sockets_of(tmp_path, whole), whole.named).reason == ""
+    lost = pick(part.channels, "package", sockets_of(tmp_path, part), part.named).reason
+    assert lost == "partial: package of package 0 die 1 is listed and cannot be read"
 
 
 def test_amd_has_packages_only_whatever_is_listed(tmp_path):

@@ -110,6 +110,18 @@ def test_dies_of_amd_that_mirror_one_counter_are_one(tmp_path):
     assert "deduped_die" in told.flags
 
 
+@pytest.mark.parametrize("file", ["energy_uj", "name"])
+def test_a_die_that_cannot_be_read_leaves_no_total(tmp_path, file):
+    for n in range(2):
+        made.zone(made.packages(tmp_path, 0), str(n), f"package-0-die-{n}")
+    open_meter("powercap", tmp_path).close()
+    (tmp_path / made.P / "intel-rapl:1" / file).unlink()
+    (tmp_path / made.P / "intel-rapl:1" / file).mkdir()
+    lost = "of package 0 die 1" if file == "energy_uj" else "intel-rapl:1"
+    with pytest.raises(UsageError, match=f"partial: package {lost} is listed and cannot be read; read_error: "):
+        open_meter("powercap", tmp_path)
+
+
 @pytest.mark.parametrize("order", [("package-0", "psys"), ("psys", "package-0")])
 def test_the_platform_is_a_scope_of_its_own_wherever_it_stands(tmp_path, order):
     for n, name in enumerate(order):
