@@ -18,7 +18,7 @@ TELLING = {
     "short": "less than a second of energy: the edges of the counter's ticks are 0.2 % and more of it",
     "to_merge": "watts are to be merged with the run (cpubench power merge)",
     "clock_skew": "the clock of the watts seems to be off from that of the windows, or the meter averages",
-    "partial": "the meter lacked a channel that it has in other windows: those without it have no watts",
+    "partial": "the meter lacked a channel that it had at other times: such windows have no watts",
     "mirrored": "dies may show one counter or have their own: these windows have no watts",
     "clock_unseen": "no watts at rest show whether their clock is that of the windows",
     "deduped_die": "dies that show one counter were counted once",

@@ -53,7 +53,8 @@ def windows_of(plan: Plan, blocks: Sequence[Block], rows: bool = True) -> Window
     made = Windows(len(blocks), mean_w=np.full(len(blocks), np.nan))
     every = [window for block in blocks for window in block.windows]
     made.families = list(dict.fromkeys(one.family for one in every if any(cell.metered for cell in one.cells)))
-    whole = {channel.id for one in every if not isinstance(one.log, msgspec.UnsetType) for channel in one.log.channels}
+    logs = [one.log for one in every] + ([plan.powered.idle] if plan.powered is not None else [])
+    whole = {channel.id for log in logs if not isinstance(log, msgspec.UnsetType) for channel in log.channels}
     for at, block in enumerate(blocks):
         changed, drawn = bool(block.changed), dict[str, tuple[float, float]]()  # watts and seconds by family
         for window in block.windows:
@@ -86,9 +87,10 @@ def log_of(record: PowerLog) -> Log:
 
 
 def _whole(log: Log, ids: set[str]) -> Log:
-    """The log; lost where it lacks a channel that other windows have: each block opens the meter anew."""
+    """The log; lost where it lacks a channel that others of the run have: each block opens the meter anew."""
     lacks = sorted(ids.difference(channel.id for channel in log.channels))
-    return log if log.lost or not lacks else replace(log, lost=f"partial: {', '.join(lacks)} is in other windows alone")
+    why = f"partial: {', '.join(lacks)} was read at other times of the run alone"
+    return replace(log, lost=why) if lacks and not log.lost else log
 
 
 def mean_watts(record: PowerLog) -> tuple[float | None, str]:

@@ -249,8 +249,8 @@ def test_a_pass_without_watts_is_left_out_of_what_needs_them_alone(reference: Do
 
 def second(log: Doc, ahead_uj: Any, mirrors: bool) -> None:
     """A log gets a die whose counter is ahead of the first one's, by what a function of the reading's number says."""
-    dies = [{**CHANNEL, "id": f"powercap:package-0-die-{die}", "die": die, "mirrors": mirrors} for die in (0, 1)]
-    log["channels"] = dies
+    dies = [{**CHANNEL, "die": die, "mirrors": mirrors} for die in (0, 1)]
+    log["channels"] = [dies[0], {**dies[1], "id": "powercap:package-0-die-1"}]
     log["readings"] = [[t * 2, [*raw, raw[0] + ahead_uj(at)], errors * 2]
                        for at, (t, raw, errors) in enumerate(log["readings"])]  # fmt: skip
 
@@ -280,6 +280,14 @@ def test_a_window_that_lacks_a_channel_of_the_others_has_no_watts(reference: Doc
     assert (row["watts"]["value"], row["watts"]["passes"]) == (
         pytest.approx(2 * level(unhooked, "as-is")["watts"]["value"], rel=1e-6), 11)  # fmt: skip
     assert row["energy_flags"] == {"partial": 1}
+
+
+def test_windows_that_all_lack_a_channel_of_the_rest_before_them_have_no_watts(reference: Doc) -> None:
+    document = made_capped_run(12, noise=0)
+    second(document["plan"]["power"]["idle"], lambda at: 7, False)
+    figure = scored(document, reference)["families"]["memory"]["per_watt"]
+    assert (figure["value"], figure["reason"]) == (
+        None, "partial: powercap:package-0-die-1 was read at other times of the run alone")  # fmt: skip
 
 
 def unread(block: Doc, window: Doc) -> None:
