@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ struct cb_group {
     _Atomic int pin_error;
     struct cb_ctx *ctx;
     cb_body *body;
-    _Atomic int quit;
+    _Atomic uint32_t quit; /* futex of the thread that only waits for the end */
     int started, together;
     pthread_t threads[CB_MAX_GROUP];
     struct member members[CB_MAX_GROUP];
@@ -71,17 +72,33 @@ static void *thread_main(void *argument) {
     }
 }
 
+/* Sleeps beside the only thread of a group of one. In a process without threads glibc leaves out the atomic instructions
+ * of a lock (__libc_single_threaded, <sys/single_threaded.h>; of pthread_mutex_lock() since 2.34), and whether there are
+ * some would depend on which other rows the plan has: the group of one would be two kinds of work. */
+static void *only_be_there(void *argument) {
+    struct cb_group *g = ((struct member *)argument)->group;
+    int rc = cb_pin(g->ctx->cpus[0]);
+    if (rc) atomic_store(&g->pin_error, rc);
+    atomic_fetch_sub(&g->starting, 1);
+    while (!atomic_load(&g->quit)) syscall(SYS_futex, &g->quit, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    return NULL;
+}
+
 int cb_group_start(struct cb_ctx *ctx, struct cb_group *g, cb_body *body) {
+    int alone = ctx->ncpus == 1, n = alone ? 2 : ctx->ncpus;
     g->ctx = ctx;
     g->body = body;
-    atomic_store(&g->starting, (uint32_t)ctx->ncpus - 1);
-    for (g->started = 1; g->started < ctx->ncpus; g->started++) {
+    atomic_store(&g->starting, (uint32_t)n - 1);
+    for (g->started = 1; g->started < n; g->started++) {
         int i = g->started;
         g->members[i] = (struct member){g, i};
-        errno = pthread_create(&g->threads[i], NULL, thread_main, &g->members[i]);
+        errno = pthread_create(&g->threads[i], NULL, alone ? only_be_there : thread_main, &g->members[i]);
         if (errno) return cb_fail(ctx, "pthread_create");
     }
-    while (atomic_load(&g->starting)) cb_pause();
+    while (atomic_load(&g->starting)) {
+        if (alone) sched_yield(); /* it starts on this CPU */
+        cb_pause();
+    }
     if (g->pin_error) return errno = -g->pin_error, cb_fail(ctx, "sched_setaffinity");
     return 0;
 }
@@ -111,6 +128,7 @@ uint64_t cb_group_take(struct cb_group *g) {
 
 void cb_group_stop(struct cb_group *g) {
     atomic_store(&g->quit, 1);
+    syscall(SYS_futex, &g->quit, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     cb_group_open(g);
     for (int i = 1; i < g->started; i++) pthread_join(g->threads[i], NULL);
     g->started = 0;

@@ -125,7 +125,8 @@ def test_a_kernel_that_runs_out_of_memory_is_a_row_that_says_so(tmp_path: Path) 
 @needs_two
 def test_as_many_tasks_as_a_plan_needs_are_enough_and_fewer_are_refused(tmp_path: Path) -> None:
     """H11. Of all that a real block has at once none is at the limit, which would be rows without a number."""
-    names = ["lock_mutex[cs=200ns]@cores", "switch_pipe[place=other]@1", "spawn_shell@cores", "spawn_reap[child=64M]@1"]
+    names = ["lock_mutex[cs=200ns]@cores", "lock_all[threads=1]@1", "switch_pipe[place=other]@1", "spawn_shell@cores",
+             "spawn_reap[child=64M]@1"]  # fmt: skip
     command = [*SHORT, ",".join(names), "run", "--profile", "quick", "--json", "--out"]
     done = subprocess.run([*command, tmp_path / "r"], capture_output=True, text=True, check=True)
     need = tasks_needed(load_plan(tmp_path / "r/plan.json").variants)
