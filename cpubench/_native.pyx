@@ -45,6 +45,7 @@ cdef extern from "board.h" nogil:
     struct cb_param:
         const char *label
         uint64_t value, held_bytes
+        uint32_t files
         uint8_t flags, pages, place, relative, threads, each
 
     struct cb_ctx:
@@ -93,6 +94,7 @@ cdef extern from "board.h" nogil:
         cb_board *board
         int lost_seat, lost_status
 
+    uint64_t cb_tree_held(uint64_t files, uint64_t page)
     int cb_private_tmpfs(const char *path, uint64_t bytes)
     uint64_t cb_now_ns()
     double cb_clock_read_ns()
@@ -166,12 +168,16 @@ def perf_open(uint32_t kind, uint64_t config, int cpu) -> int:
     return fd
 
 
-def kernels(bint hidden=False) -> list:
-    """Every kernel of the registry as a dict of plain values; those for tests only where ``hidden`` is set."""
+def kernels(bint hidden=False, uint64_t page_bytes=0) -> list:
+    """Every kernel of the registry as a dict of plain values; those for tests only where ``hidden`` is set.
+
+    What they hold and how far a batch may go is for base pages of ``page_bytes``; 0: this machine's.
+    """
     cdef const cb_kernel *k
     cdef const cb_param *p
     found = []
-    larger = os.sysconf("SC_PAGESIZE") // 4096
+    page_bytes = page_bytes or os.sysconf("SC_PAGESIZE")
+    larger = page_bytes // 4096
     for i in range(cb_kernel_count):
         k = cb_kernels[i]
         if k.flags & CB_HIDDEN and not hidden:
@@ -180,7 +186,8 @@ def kernels(bint hidden=False) -> list:
         p = k.params
         while p.label != NULL:
             params.append({"label": p.label.decode(), "value": p.value,
-                           "held_bytes": p.held_bytes * (larger if p.flags & CB_PAGES else 1),
+                           "held_bytes": p.held_bytes * (larger if p.flags & CB_PAGES else 1)
+                           + cb_tree_held(p.files, page_bytes) - cb_tree_held(p.files, 4096),
                            "scored": bool(p.flags & CB_SCORED and not k.flags & (CB_STORAGE | CB_LATENCY)), "strict": bool(p.flags & CB_STRICT),
                            "huge": p.pages == CB_HUGE, "place": _PLACES[p.place], "relative": _RELATIVE[p.relative],
                            "threads": p.threads or 1, "each": _EACH[p.each]})
@@ -235,6 +242,13 @@ cdef class Pool:
     def __dealloc__(self):
         if self.pool != NULL:
             cb_pool_free(self.pool)
+
+    def renew(self) -> None:
+        """Every copy is killed, with what it started, and started anew: nothing is prepared any more.
+
+        PoolBroken where they cannot be started again.
+        """
+        self._renew("copies were to be started anew")
 
     def close(self) -> None:
         """Kill and reap every copy and what it started."""
@@ -323,12 +337,15 @@ cdef class Pool:
             reason = f"{name}: {self._how()}"
         else:
             reason = f"{name}: no answer within {deadline_ns / 1e9:.3g} s"
+        self._renew(reason)
+        raise CopyLost(reason, lost)
+
+    cdef _renew(self, reason):
         cb_pool_kill(self.pool)
         try:
             self._fill()
         except OSError as error:
             raise PoolBroken(f"{reason}; no new copies: {error.strerror}") from None
-        raise CopyLost(reason, lost)
 
     cdef str _how(self):
         """How the copy that ended did so."""

@@ -14,7 +14,7 @@
 
 enum cb_flag {                /* of a kernel */
     CB_BLOCKING = 1 << 0,     /* sleeps by design: an involuntary switch is no sign of noise */
-    CB_ISOLATE = 1 << 1,      /* leaves state behind: measured in a group of its own at the end of the block */
+    CB_ISOLATE = 1 << 1,      /* leaves state behind: measured at the end of each round, after all others */
     CB_GROUP = 1 << 2,        /* its copies are groups of threads, each thread on a core of its own */
     CB_PAIR = 1 << 3,         /* its copies are pairs of processes */
     CB_PARENT = 1 << 4,       /* runs in a process that has touched `value` bytes of base pages */
@@ -41,6 +41,7 @@ struct cb_param {
     const char *label;    /* "rss=384M" */
     uint64_t value;       /* bytes, ns or a count, as the kernel says; relative ones: the divisor of the cache */
     uint64_t held_bytes;  /* memory that a copy holds while prepared; relative ones: 0, the plan works it out */
+    uint32_t files;       /* of a tmpfs, with content: in held_bytes on 4 KiB pages, on larger base pages they hold more */
     uint8_t flags, pages, place, relative, threads, each;
 };
 
@@ -122,7 +123,8 @@ void cb_settle(void);                                /* for `warm`: until what o
 typedef void cb_body(struct cb_ctx *, int thread);
 struct cb_group;
 size_t cb_group_bytes(void);
-int cb_group_start(struct cb_ctx *, struct cb_group *, cb_body *); /* pins each thread to its CPU and reads it back */
+int cb_group_start(struct cb_ctx *, struct cb_group *, cb_body *); /* pins each thread to its CPU and reads it back; beside
+ * one alone another sleeps, so that its process is never without threads */
 void cb_group_open(struct cb_group *); /* the other threads run the body; a thread may still be in it from before */
 void cb_group_run(struct cb_group *, uint64_t ops); /* all threads begin the body together, and have left it on return */
 uint64_t cb_group_take(struct cb_group *); /* how many of these ops this thread does next; 0: none is left */
@@ -148,6 +150,7 @@ uint32_t cb_tree_size(uint64_t file);
 void cb_tree_path(char out[CB_PATH], const char *root, uint64_t file, const char *kind);
 int cb_tree_make(struct cb_ctx *, const char *root, uint64_t files, int filled); /* or holes of the same sizes */
 uint64_t cb_tree_bytes(uint64_t files);
+uint64_t cb_tree_held(uint64_t files, uint64_t page); /* bytes of memory on a tmpfs: each file in whole pages */
 struct cb_name { char path[CB_PATH]; uint32_t file; }; /* one cache line */
 void cb_tree_names(struct cb_name *out, const char *root, uint64_t files); /* in a random order that is always the same */
 static inline uint64_t cb_tree_word(uint64_t file, uint64_t word) { /* the content, as 64-bit words */

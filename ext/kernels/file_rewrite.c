@@ -59,7 +59,7 @@ CB_FILE_KERNEL(rewrite,
     .doc = "Open one of 64 files with O_TRUNC, write it in 2 KiB pieces, close; sizes lognormal, p50 5.6, p90 35 KiB.",
     .unit = "file",
     .version = 1,
-    .params = (const struct cb_param[]){{.label = "", .held_bytes = 2 << 20, .flags = CB_SCORED}, {0}},
+    .params = (const struct cb_param[]){{.label = "", .held_bytes = 2 << 20, .files = NAMES, .flags = CB_SCORED}, {0}},
     .prepare = prepare,
     .run = run,
     .release = release);

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from pools import CPUS, children, lived, open_files, rig
+from pools import CPUS, KERNELS, children, lived, open_files, rig
 
 from cpubench import _native
 from cpubench.measure import programs
@@ -141,6 +141,40 @@ def test_a_cpu_that_is_not_allowed_is_an_oserror_before_anything_runs(tmp_path):
 def test_a_missing_program_is_an_oserror(tmp_path):
     with pytest.raises(FileNotFoundError):
         _native.Pool(str(tmp_path / "none"), str(programs.TARGET), str(tmp_path), [(CPUS[0], 0)])
+
+
+@pytest.mark.parametrize("kernel", ["lock_all", "lock_mutex"])
+def test_a_group_of_one_has_a_thread_that_only_sleeps(tmp_path, kernel):
+    """In a process without threads glibc leaves out the atomic instructions of a mutex: alone in a plan, or on a
+    machine of one core, this would be another kind of work than beside larger groups."""
+    made = _native.Pool(str(programs.COPY), str(programs.TARGET), str(tmp_path), [(CPUS[-1], 0)])
+    try:
+        (copy,) = children()
+        for _ in range(2):  # what was released may be prepared again
+            value = KERNELS[kernel]["params"][0]["value"]
+            made.prepare(0, KERNELS[kernel]["number"], 0, value, [(0, CPUS[-1:])])
+            made.sample(0, [0], 1, 0, 10**10)
+            (other,) = set(os.listdir(f"/proc/{copy}/task")) - {str(copy)}
+            assert os.sched_getaffinity(int(other)) == {CPUS[-1]}
+            slept = switches(copy, other)
+            for ops in (1, 10, 1000):
+                made.sample(0, [0], ops, 0, 10**10)
+            assert made.sample(0, [0], 10, 2_000_000, 10**10)[0]["ops"] >= 10
+            assert switches(copy, other) == slept  # no batch wakes it
+            made.release(0)
+            assert os.listdir(f"/proc/{copy}/task") == [str(copy)]
+    finally:
+        made.close()
+
+
+def switches(copy, thread):
+    """State and voluntary context switches of a thread, once it sleeps."""
+    deadline = time.monotonic() + 5
+    while True:
+        lines = Path(f"/proc/{copy}/task/{thread}/status").read_text().splitlines()
+        told = dict(line.split(":", 1) for line in lines)
+        if "S" in told["State"] or time.monotonic() > deadline:
+            return [told[name].split()[0] for name in ("State", "voluntary_ctxt_switches")]
 
 
 def test_touched_memory_is_there_on_base_pages(tmp_path):

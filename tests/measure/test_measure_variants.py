@@ -1,10 +1,12 @@
 """Which variants are planned on which host, with what reason others are left out."""
 
 import pytest
+from pools import rig
 
 from cpubench._native import kernels
 from cpubench.errors import UsageError
 from cpubench.host.topology import Core
+from cpubench.measure.room import BLOCK_TASKS, tasks_needed
 from cpubench.measure.variants import Host, Request, choose, fit, held_bytes, power_of_two_below
 from cpubench.results.names import is_control
 
@@ -120,6 +122,38 @@ def test_parents_of_one_size_are_counted_once_and_the_children_of_a_reap_besides
     spawn = [v for v in planned(host(cores=2))[0].values() if v.family == "spawn"]
     children, environment = 2 * (64 << 20), 8 << 10
     assert held_bytes(spawn) == 2 * ((384 << 20) + children + environment)
+
+
+def whole(sizes, page):
+    return sum(-(-size // page) * page for size in sizes)
+
+
+def test_files_hold_whole_pages_whatever_their_size(tmp_path):
+    """With pages of 64 KiB a tree of 400 files takes four times as much: what a plan counts has to hold it."""
+    made = [("file_open_read", ""), ("file_rewrite", ""), ("file_tree_copy", "")]
+    with rig(made, tmp_path) as r:
+        r.prepare()
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        sizes = {name: [path.stat().st_size for path in files if f"/{name}-0." in str(path)] for name, _ in made}
+    assert [len(sizes[name]) for name, _ in made] == [400, 64, 400]
+    tree = sizes["file_tree_copy"]
+    for page in (4 << 10, 16 << 10, 64 << 10):
+        listed = {k["name"]: k["params"][0]["held_bytes"] for k in kernels(page_bytes=page)}
+        taken = {"file_open_read": whole(tree, page), "file_rewrite": whole(sizes["file_rewrite"], page),
+                 "file_tree_copy": 5 * whole(tree, page), "file_tree_delete": 4 * whole(tree, page)}  # fmt: skip
+        assert all(taken[name] <= listed[name] <= 2 * taken[name] for name in taken), page
+        if page == 4 << 10:
+            assert {name: listed[name] >> 20 for name in taken} == {
+                "file_open_read": 8, "file_rewrite": 2, "file_tree_copy": 40, "file_tree_delete": 32,
+            }  # fmt: skip
+            of_4k = listed
+        larger = {name for name in listed if listed[name] != of_4k[name]} - {"mem_tlb"}
+        assert larger in (set(), {place + name.removeprefix("file") for place in ("file", "storage") for name in taken})
+
+
+def test_a_group_of_one_needs_the_thread_that_sleeps_beside_it():
+    needed = [tasks_needed(list(planned(host(), keys=[f"lock_all[threads={n}]@1"])[0].values())) for n in (1, 2, 4)]
+    assert needed == [BLOCK_TASKS + 2, BLOCK_TASKS + 2, BLOCK_TASKS + 4]
 
 
 @pytest.mark.parametrize(
