@@ -17,6 +17,7 @@ from cpubench.measure import programs
 from cpubench.measure.scratch import open_scratch, storage_facts
 from cpubench.results.names import row_key, row_name
 
+RETRIES = 2  # of a slot's preparation in a block
 Variant = dict[str, Any]  # of plan.json
 Answer = dict[str, Any]  # of one copy: _native.Pool.sample
 Seat = tuple[int, int, str]  # CPU, touched bytes, whom it is for: "" is for most
@@ -41,6 +42,7 @@ class Copies:
     proven: set[int] = field(default_factory=set)  # slots whose release proved all their work
     disproven: set[int] = field(default_factory=set)  # slots whose release found that work was not done
     unproven: set[int] = field(default_factory=set)  # slots that were prepared anew: what proved earlier work is gone
+    disturbed: dict[int, int] = field(default_factory=dict)  # slot -> idle copies that ended while it was prepared
 
     def slot(self, variant: Variant) -> int:
         return self.slots[variant["kernel"], variant["params"]]
@@ -96,10 +98,8 @@ def start(plan: dict[str, Any], folder: Path, seed: int) -> Copies:
 
 def prepare(copies: Copies) -> None:
     """Prepares every slot in all seats that its variants use; those of a slot that cannot be prepared fail together."""
-    for slot in copies.slots.values():
-        if slot not in copies.prepared and not _prepare(copies, slot):
-            return prepare(copies)  # the pool is new: what was prepared before is lost too
-    return None
+    while not all(slot in copies.prepared or _prepare(copies, slot) for slot in copies.slots.values()):
+        pass  # the pool is new: what was prepared before is lost too
 
 
 def _prepare(copies: Copies, slot: int) -> bool:
@@ -115,8 +115,14 @@ def _prepare(copies: Copies, slot: int) -> bool:
         copies.errors |= dict.fromkeys(map(key, left), reason(error))
         return _release(copies, slot)
     except _native.CopyLost as error:
-        copies.errors |= dict.fromkeys(map(key, left), str(error))
         _lost(copies)
+        why = str(error)
+        if error.seat is not None and error.seat not in groups:  # idle, as in sample()
+            copies.disturbed[slot] = copies.disturbed.get(slot, 0) + 1
+            if copies.disturbed[slot] <= RETRIES:
+                return False
+            why += f", idle; {RETRIES} more attempts ended so too"
+        copies.errors |= dict.fromkeys(map(key, left), why)
         return False
     copies.told[slot] = dict(zip(groups, answers, strict=True))
     copies.prepared.add(slot)
@@ -158,8 +164,14 @@ def sample(
         answers = copies.pool.sample(slot, seats, ops, window_ns, deadline_ns, due_ns)
     except OSError as error:
         copies.errors[key(variant)] = reason(error)
-        copies.unproven.add(slot)  # the counts of its copies are no longer what they did
-        _release(copies, slot)
+        if "pair" in variant["flags"]:
+            # New peers would be forked from copies that hold the huge pages of others by now: the next write to one
+            # that two processes share splits it, and huge_ppm was read before.
+            copies.pool.renew()
+            _lost(copies)
+        else:
+            copies.unproven.add(slot)  # the counts of its copies are no longer what they did
+            _release(copies, slot)
         prepare(copies)
         return None
     except _native.CopyLost as error:
@@ -211,7 +223,8 @@ def release(copies: Copies) -> None:
             copies.errors |= dict.fromkeys(map(key, copies.left(slot)), reason(error))
             copies.disproven.add(slot)
         except _native.CopyLost as error:
-            copies.errors |= dict.fromkeys(map(key, copies.left(slot)), str(error))
+            if error.seat is None or error.seat in copies.told[slot]:
+                copies.errors |= dict.fromkeys(map(key, copies.left(slot)), str(error))
             _lost(copies)
             break
     copies.proven -= copies.unproven

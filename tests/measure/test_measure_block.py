@@ -167,6 +167,102 @@ def test_an_idle_copy_that_ends_is_not_the_fault_of_the_variant_at_work(tmp_path
         copies.pool.close()
 
 
+class Killing:
+    """A pool in which an idle copy is killed while a slot is prepared or released, so often; as by the OOM killer."""
+
+    def __init__(self, inner, slot, times):
+        self.inner, self.slot, self.times = inner, slot, times
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def prepare(self, slot, *arguments):
+        if slot == self.slot and self.times:
+            self.times -= 1
+            kill_the_largest()
+        return self.inner.prepare(slot, *arguments)
+
+    def release(self, slot):
+        if slot == self.slot and self.times:
+            self.times -= 1
+            kill_the_largest()
+        return self.inner.release(slot)
+
+
+def kill_the_largest():
+    """The others are stopped: none can be ready before the loss is seen. The pool kills them too."""
+    *others, largest = sorted(children(), key=lambda pid: int(Path(f"/proc/{pid}/statm").read_text().split()[1]))
+    for pid in others:
+        os.kill(pid, signal.SIGSTOP)
+    os.kill(largest, signal.SIGKILL)
+    wait_for(lambda: not lived(largest))
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_an_idle_copy_that_ends_is_not_the_fault_of_the_kernel_that_is_prepared(tmp_path, times):
+    """The idle parent ends while another copy prepares; at the third time that has to stop."""
+    rows = [variant("spawn_fork_exec", "rss=64M", ops=1), variant("mem_chase", "set=256K", ops=1000)]
+    document = [msgspec.to_builtins(row) for row in rows]
+    copies = pool.start({"variants": document, "llc_bytes": None}, tmp_path, 1)
+    try:
+        copies.pool = Killing(copies.pool, 1, times)
+        pool.prepare(copies)
+        assert copies.pool.times == 0
+        idle, chase = (pool.sample(copies, one, 1, 0, 10**10) for one in document)
+        assert idle[0]["ops"] == 1
+        if times < 3:
+            assert (copies.errors, chase[0]["ops"]) == ({}, 1)
+        else:
+            lost = f"copy on CPU {CPUS[-1]} killed by SIGKILL (9), idle; 2 more attempts ended so too"
+            assert (copies.errors, chase) == ({"mem_chase[set=256K]@1": f"mem_chase[set=256K]: {lost}"}, None)
+    finally:
+        copies.pool.close()
+
+
+def test_an_idle_copy_that_ends_is_not_the_fault_of_the_kernel_that_is_released(tmp_path):
+    rows = [variant("mem_chase", "set=256K", ops=1000), variant("spawn_fork_exec", "rss=64M", ops=1)]
+    document = [msgspec.to_builtins(row) for row in rows]
+    copies = pool.start({"variants": document, "llc_bytes": None}, tmp_path, 1)
+    try:
+        pool.prepare(copies)
+        copies.pool = Killing(copies.pool, 0, 1)
+        pool.release(copies)
+        assert (copies.pool.times, copies.errors, copies.proven, copies.unproven) == (0, {}, set(), {0, 1})
+    finally:
+        copies.pool.close()
+
+
+def test_peers_after_a_failure_are_forked_before_other_memory_is_there(tmp_path):
+    """A later fork would share the huge pages of other kernels, and the next write to each of them splits it."""
+    rows = [variant("switch_unix", "place=same", ops=10), variant("switch_unix", "place=same", "cores", ops=10),
+            variant("mem_chase", "set=32M", ops=1000)]  # fmt: skip
+    one, every, chase = document = [msgspec.to_builtins(row) for row in rows]
+    copies = pool.start({"variants": document, "llc_bytes": None}, tmp_path, 1)
+    try:
+        pool.prepare(copies)
+        before = children()
+        for peer in peers():
+            os.kill(peer, signal.SIGKILL)
+            wait_for(lambda peer=peer: not lived(peer))
+        assert pool.sample(copies, every, 10, 0, 10**10) is None
+        assert copies.errors == {"switch_unix[place=same]@cores": "switch_unix[place=same]: send EPIPE: Broken pipe"}
+        assert copies.unproven == {0, 1}
+        assert not set(before) & set(children())
+        mapped = [int(Path(f"/proc/{peer}/statm").read_text().split()[0]) for peer in peers()]  # pages
+        assert mapped
+        assert max(mapped) * os.sysconf("SC_PAGESIZE") < 32 << 20  # the set of the chase is not in them
+        assert all(pool.sample(copies, row, 10, 0, 10**10)[0]["ops"] == 10 for row in (one, chase))
+    finally:
+        copies.pool.close()
+
+
+def peers():
+    """Pids of what the copies have forked."""
+    import psutil
+
+    return [pid for pid in children() if psutil.Process(pid).ppid() != os.getpid()]
+
+
 def test_copies_that_cannot_start_again_end_the_block_in_one_line(tmp_path):
     program = tmp_path / "copy"
     program.write_bytes(programs.COPY.read_bytes())
