@@ -17,7 +17,7 @@ from cpubench.errors import UsageError
 from cpubench.host.facts import unlike
 from cpubench.measure.levels import check_times
 from cpubench.measure.profiles import PROFILES, SAMPLE_NS
-from cpubench.recheck_host import check_allowed, check_divisor, not_ours
+from cpubench.recheck_host import check_allowed, check_cache, check_divisor, not_ours
 from cpubench.recheck_tasks import validated_tasks
 from cpubench.results.gather import run_files, task_files
 from cpubench.results.load import load_run, validate
@@ -66,9 +66,7 @@ def check_host(_: Path, run: Run) -> list[str]:
     if known != plan.host_id:
         text = f"is {shown(str(known), 20)}, the plan was made on {shown(plan.host_id, 20)}: another host's facts"
         raise UsageError("host", text, "host.id")
-    if "llc_bytes" in host and host["llc_bytes"] != plan.llc_bytes:
-        text = f"is {shown(str(host['llc_bytes']), 20)}, in the plan {plan.llc_bytes}"
-        raise UsageError("host", text, "host.llc_bytes")
+    check_cache(host, plan.cpus, plan.llc_bytes)
     if changed := unlike(plan.stood, host):
         raise UsageError("host", f"is not that of the plan: {', '.join(changed)}", f"host.{changed[0]}")
     check_allowed(host, plan.cpus)

@@ -28,6 +28,32 @@ def check_allowed(host: Mapping[str, Any], cpus: list[int]) -> None:
         raise UsageError("host", text, "host.cpus_allowed")
 
 
+def check_cache(host: Mapping[str, Any], cpus: list[int], llc_bytes: int | None) -> None:
+    """None if the last-level cache is that of the host's first CPU, which its facts have, or that of one of these CPUs:
+    one copy may run on another kind of core."""
+    if "llc_bytes" not in host or llc_bytes == host["llc_bytes"]:
+        return
+    if llc_bytes not in _last_levels(host.get("cache_instances"), set(cpus)):
+        text = f"is {shown(str(host['llc_bytes']), 20)}, in the plan {llc_bytes}"
+        raise UsageError("host", text, "host.llc_bytes")
+
+
+def _last_levels(rows: Any, cpus: set[int]) -> set[int]:
+    """Bytes of the caches of the highest level that these CPUs have, where the facts tell."""
+    last: dict[int, tuple[int, int]] = {}
+    for row in (row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ():
+        level, size, lists = (row.get(name) for name in ("level", "size_bytes", "shared_cpus"))
+        if not isinstance(level, int) or not isinstance(size, int) or not isinstance(lists, list):
+            continue
+        for text in lists:
+            try:
+                sharing = cpus & set(parse_cpulist(text if isinstance(text, str) else ""))
+            except ValueError:
+                continue
+            last |= {cpu: max(last.get(cpu, (0, 0)), (level, size)) for cpu in sharing}
+    return {size for _, size in last.values()}
+
+
 def check_divisor(host: Mapping[str, Any], cpus: list[int], had: Divisor, place: str) -> None:
     """None if the rates are divided by what this host's facts say, where they tell its cores."""
     listed, quota, own = host.get("cores"), host.get("quota_cpus"), set(cpus)

@@ -42,10 +42,13 @@ def test_a_true_run_is_valid_and_says_what_was_not_checked(tmp_path: Path, docum
     assert "machine-id, which is not stored" in unchecked
 
 
+OTHERS = [{"level": level, "size_bytes": size, "shared_cpus": [cpus]}
+          for level, size, cpus in ((2, 32 << 20, "0-1"), (3, 96 << 20, "0-1"), (3, 32 << 20, "2-3"))]  # fmt: skip
 FACTS: dict[str, tuple[Doc, str, str]] = {
     "another host": ({"id": "other"}, "host", "host.id"),
     "a host without an id": ({"id": None}, "host", "host.id"),
     "another cache": ({"llc_bytes": 1 << 20}, "host", "host.llc_bytes"),
+    "a cache that is not the last": ({"llc_bytes": 96 << 20, "cache_instances": OTHERS}, "host", "host.llc_bytes"),
     "no such CPU": ({"cpus_allowed": "0"}, "host", "host.cpus_allowed"),
     "no list of CPUs": ({"cpus_allowed": "all"}, "host", "host.cpus_allowed"),
     "bare metal": ({"virtual": None}, "divisor", "plan.divisor"),
@@ -67,6 +70,14 @@ def test_facts_that_are_not_those_of_the_plan_are_refused(tmp_path: Path, docume
 ], ids=str)  # fmt: skip
 def test_a_host_that_does_not_tell_is_not_held_to_it(tmp_path: Path, document: Doc, facts: Doc) -> None:
     document["host"] |= facts
+    assert validated(written(tmp_path, sealed(document)))["valid"]
+
+
+def test_one_copy_may_run_behind_another_cache_than_the_first_cpu(tmp_path: Path, document: Doc) -> None:
+    rows: list[Any] = [7, {"level": "3"}, {"level": 3, "size_bytes": 1, "shared_cpus": [7, "x"]}]
+    rows += [{"level": level, "size_bytes": size, "shared_cpus": [cpus]}
+             for level, size, cpus in ((2, 1 << 20, "0-1"), (3, 96 << 20, "0"), (3, 32 << 20, "1"))]  # fmt: skip
+    document["host"] |= {"llc_bytes": 96 << 20, "cache_instances": rows}
     assert validated(written(tmp_path, sealed(document)))["valid"]
 
 

@@ -36,6 +36,8 @@ def needs(kernel: Kernel, param: dict[str, Any]) -> list[str]:
     found = []
     if param["place"] == "sibling":
         found.append("a core with two hardware threads")
+    elif param["each"] == "pair":
+        found.append("two hardware threads")
     elif param["each"] != "count" and (param["place"] == "other" or param["threads"] > 1):
         found.append(f"{max(2, param['threads'])} cores")
     if "files" in kernel["flags"]:

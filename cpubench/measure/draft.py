@@ -14,8 +14,11 @@ import msgspec
 
 from cpubench import _native
 from cpubench.errors import UsageError
+from cpubench.host.caches import Cache, llc_bytes, read_caches
 from cpubench.host.cpulist import format_cpulist, parse_cpulist
+from cpubench.host.fact import ROOT, Fact
 from cpubench.host.facts import collect, divisor, here, standing
+from cpubench.host.layout import layout
 from cpubench.host.topology import Core, allowed_cpus, read_topology
 from cpubench.measure import plan as planning
 from cpubench.measure import programs
@@ -68,14 +71,24 @@ def draft(options: Options) -> tuple[Plan, dict[str, Any]]:
         created_utc=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         seed=random.SystemRandom().randrange(2**32) if options.seed is None else options.seed,
         profile=options.profile, budget_ns=options.budget_ns, cpus=sorted(c for core in cores for c in core.cpus),
-        divisor=Divisor(kind=kind, n=n), llc_bytes=facts["llc_bytes"],
+        divisor=Divisor(kind=kind, n=n), llc_bytes=host.llc_bytes,
     )  # fmt: skip
     return msgspec.structs.replace(plan, machine=standing(facts) | here(facts), **options.own), facts
 
 
-def host_of(facts: dict[str, Any], cores: Sequence[Core]) -> Host:
-    """What decides on this host which variants can be measured."""
-    return Host(cores, _cache_bytes(facts), facts["memory_bytes"])
+def host_of(facts: dict[str, Any], cores: Sequence[Core], root: Path = ROOT) -> Host:
+    """What decides on this host which variants can be measured.
+
+    Its caches are those of the CPU that one copy runs on: where cores or dies differ they are not those of the first
+    CPU, which the facts have and which stand in where nothing is told.
+    """
+    one_copy = layout(cores, "any")[-1:]
+    own = read_caches(one_copy[0][0], root) if one_copy else Fact[tuple[Cache, ...]](None)
+    told = [(cache["level"], cache["size_bytes"]) for cache in facts["caches"] or ()]
+    found: dict[str, int | None] = {"L1": None, "L2": None, "L3": None}
+    for level, size_bytes in [(cache.level, cache.size_bytes) for cache in own.value or ()] or told:
+        found[f"L{level}"] = size_bytes
+    return Host(cores, found, facts["memory_bytes"], llc_bytes(own).value or facts["llc_bytes"])
 
 
 def names_of(text: str | None) -> list[str] | None:
@@ -103,10 +116,3 @@ def _check_cpus(cpus: Sequence[int] | None) -> None:
         which = f"CPU {wrong[0]} is" if len(wrong) == 1 else f"{len(wrong)} CPUs are"
         named = f" ({', '.join(map(str, wrong[:4]))}{', ..' if len(wrong) > 4 else ''})" if len(wrong) > 1 else ""
         raise UsageError("cpu", f"{which} not allowed here{named}; allowed: {format_cpulist(allowed)}", "--cpus")
-
-
-def _cache_bytes(facts: dict[str, Any]) -> dict[str, int | None]:
-    found: dict[str, int | None] = {"L1": None, "L2": None, "L3": None}
-    for cache in facts["caches"] or ():
-        found[f"L{cache['level']}"] = cache["size_bytes"]
-    return found

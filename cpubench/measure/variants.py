@@ -40,6 +40,7 @@ class Host:
     cores: Sequence[Core]
     cache_bytes: dict[str, int | None]  # "L1", "L2", "L3" of the CPU that one copy runs on
     memory_bytes: int | None  # of host or cgroup
+    llc_bytes: int | None = None  # of the same CPU
 
 
 def choose(kernels: Iterable[Kernel], host: Host, request: Request) -> tuple[list[Variant], list[Missing]]:
@@ -156,6 +157,8 @@ def place(kernel: Kernel, param: dict[str, Any], copies: Copies, cores: Sequence
 def _why_no_group(kernel: Kernel, param: dict[str, Any], cores: Sequence[Core]) -> str:
     if param["place"] == "sibling":
         return "no core has two allowed hardware threads"
+    if param["each"] == "pair":
+        return f"needs two hardware threads, {sum(len(core.cpus) for core in cores)} allowed"
     needed = max(2, param["threads"]) if {"group", "pair"} & set(kernel["flags"]) else 1
     return f"needs {needed} cores of one package, {len(cores)} allowed"
 

@@ -10,14 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from host import trees
 from host.shape import check_shape
-from hosts.expected import EXPECTED
+from hosts.expected import EXPECTED, KIB, MIB
 from hosts.machines import MACHINES, NODE, SYS_CPU, base
 
+from cpubench._native import kernels
+from cpubench.errors import UsageError
 from cpubench.host.describe import describe
 from cpubench.host.facts import collect, divisor
 from cpubench.host.layout import layout
 from cpubench.host.topology import read_topology
+from cpubench.measure.draft import host_of
+from cpubench.measure.variants import Request, choose, power_of_two_below
+from cpubench.recheck_host import check_cache
 from cpubench.report.host import show_host
 
 Json = dict[str, Any]
@@ -76,6 +82,49 @@ def test_copies_run_where_they_should_and_are_divided_by_the_right_thing(
     assert counts == wanted["layout"]
     assert (pairs[0] if pairs else None) == wanted["pair"]
     assert divisor(collect(root), len(cores)) == wanted["divisor"]
+
+
+@pytest.mark.parametrize(("cpus", "runs_on", "caches"), [
+    (None, 7, (32 * KIB, 2 * MIB)), ([0, 1, 2, 3], 2, (48 * KIB, 1280 * KIB)), ([0, 4], 4, (32 * KIB, 2 * MIB)),
+])  # fmt: skip
+def test_sets_relative_to_a_cache_are_of_the_cpu_that_one_copy_runs_on(
+    built: Callable[[str], Path], cpus: list[int] | None, runs_on: int, caches: tuple[int, int]
+) -> None:
+    root = built("hybrid_laptop")
+    facts = collect(root)
+    host = host_of(facts, read_topology(root, cpus).cores, root)
+    assert host.cache_bytes == {"L1": caches[0], "L2": caches[1], "L3": 12 * MIB}
+    assert facts["caches"][0]["size_bytes"] == 48 * KIB  # of the first CPU, as ever
+    wanted = [f"mem_chase[set=L{level}/2]@1" for level in (1, 2)]
+    variants, _ = choose(kernels(), host, Request("standard", keys=wanted))
+    assert [v.groups for v in variants] == [[[runs_on]]] * 2
+    assert [v.value for v in variants] == [power_of_two_below(size // 2) for size in caches]
+
+
+def test_the_last_level_is_that_of_the_cpu_that_one_copy_runs_on(tmp_path: Path) -> None:
+    """Two dies, one of them with more cache on top of it."""
+    base(tmp_path, "x3d", "x86_64")
+    trees.cpus(tmp_path, [(0, "large", (0,)), (0, "small", (1,))])
+    trees.write(tmp_path, {f"{SYS_CPU}/cpu0/cache/index3/size": "98304K"})
+    facts = collect(tmp_path)
+    for cpus, size in ((None, 32 * MIB), ([0], 96 * MIB), ([1], 32 * MIB)):
+        cores = read_topology(tmp_path, cpus).cores
+        host = host_of(facts, cores, tmp_path)
+        assert (host.llc_bytes, host.cache_bytes["L3"]) == (size, size)
+        check_cache(facts, [cpu for core in cores for cpu in core.cpus], size)  # and the file is valid
+    assert facts["llc_bytes"] == 96 * MIB
+    with pytest.raises(UsageError, match=r"in the plan 1048576"):
+        check_cache(facts, [0, 1], MIB)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_caches_of_a_machine_of_one_kind_are_those_of_its_facts(built: Callable[[str], Path], name: str) -> None:
+    root = built(name)
+    facts = collect(root)
+    host = host_of(facts, read_topology(root).cores, root)
+    if len(facts["core_classes"]) == 1:
+        told = {f"L{cache['level']}": cache["size_bytes"] for cache in facts["caches"] or ()}
+        assert (host.cache_bytes, host.llc_bytes) == ({"L1": None, "L2": None, "L3": None} | told, facts["llc_bytes"])
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -1,5 +1,6 @@
 """What kernels need, and whether a host has it: on made-up hosts."""
 
+import pytest
 from pools import KERNELS
 
 from cpubench import _native
@@ -30,6 +31,20 @@ def test_what_one_core_cannot_have_is_said():
     assert found["mem_chase", "set=L3/2"]["here"] == "the size of L3 is not known on this host"
 
 
+@pytest.mark.parametrize(
+    ("cores", "here"),
+    [
+        ([Core((0,), 0, 0, 0)], "needs two hardware threads, 1 allowed"),
+        ([Core((0, 1), 0, 0, 0)], None),  # siblings
+        ([Core((0,), 0, 0, 0), Core((1,), 1, 0, 1)], None),  # in two packages
+    ],
+)
+def test_a_line_is_handed_over_between_any_two_hardware_threads(cores, here):
+    kernels = catalogue(_native.kernels(), Host(cores, CACHES, 64 << 30))
+    (line,) = [p for k in kernels for p in k["params"] if k["name"] == "lock_line"]
+    assert line["here"] == here
+
+
 def test_what_little_memory_cannot_hold_is_said():
     found = listed(2, memory_bytes=1 << 30)
     assert found["spawn_fork_exec", "rss=1G"]["here"].startswith("needs 1024 MiB")
@@ -42,7 +57,7 @@ def test_every_value_says_what_it_needs():
     assert found["storage_create", ""]["needs"][0] == "a disk at --workdir"
     assert found["mem_chase", "set=256M"]["needs"] == ["256 MiB"]
     assert found["lock_mutex", "cs=200ns,threads=4"]["needs"] == ["4 cores"]
-    assert found["lock_line", "cpus=A-B"]["needs"] == ["2 cores"]
+    assert found["lock_line", "cpus=A-B"]["needs"] == ["two hardware threads"]
     assert found["lock_all", "threads=N"]["needs"] == []  # its curve begins with one
     assert set(found) == {(k["name"], p["label"]) for k in KERNELS.values() if "hidden" not in k["flags"]
                           for p in k["params"]}  # fmt: skip
