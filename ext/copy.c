@@ -132,6 +132,7 @@ static int solo(int argc, char **argv) {
     int param = 0;
     while (k && k->params[param].label && strcmp(k->params[param].label, argv[3])) param++;
     if (!k || !k->params[param].label) return fprintf(stderr, "no such variant: %s[%s]\n", argv[2], argv[3]), 2;
+    if (k->params[param].relative) return fprintf(stderr, "%s[%s]: relative to a cache: not alone\n", argv[2], argv[3]), 2;
     snprintf(board->dir, sizeof board->dir, "%s", argv[5]);
     snprintf(board->disk, sizeof board->disk, "%s", argv[5]);
     snprintf(board->target, sizeof board->target, "%s", argv[6]);

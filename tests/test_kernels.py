@@ -209,11 +209,23 @@ def test_alone_it_prepares_runs_and_is_released_twice(tmp_path, variant):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_variant_alone_is_one_line(tmp_path):
-    command = [str(programs.COPY), "solo", "mem_chase", "set=7", "1", str(tmp_path), str(programs.TARGET)]
+RELATIVE = [(name, p["label"]) for name, kernel in KERNELS.items() for p in kernel["params"] if p["relative"]]
+
+
+@pytest.mark.parametrize(
+    ("variant", "complaint"),
+    [((CHASE, "set=7"), "no such variant: mem_chase[set=7]\n")]
+    + [(one, f"{one[0]}[{one[1]}]: relative to a cache: not alone\n") for one in RELATIVE],
+)
+def test_a_variant_that_cannot_be_had_alone_is_one_line(tmp_path, variant, complaint):
+    command = [str(programs.COPY), "solo", *variant, "1", str(tmp_path), str(programs.TARGET)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == "no such variant: mem_chase[set=7]\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", complaint)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_some_values_are_relative_to_a_cache():
+    assert {label for _, label in RELATIVE} == {"set=L1/2", "set=L2/2", "set=L3/2"}
 
 
 @pytest.mark.parametrize(
