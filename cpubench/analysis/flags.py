@@ -48,10 +48,10 @@ class Flag(Enum):
     CPUS = "cpus", "CPUs went offline or online meanwhile, or others were allowed"
     CAP_CHANGED = "cap_changed", "a limit did not hold what was set: its windows do not count"
     # of samples; of a row that has them in more than 20 % of its samples
-    PREEMPTED = "preempted", "the sample waited for its CPU for more than 1 % of its time"
+    PREEMPTED = "preempted", "one copy alone, without groups and pairs, waited for its CPU more than 1 % of its time"
     MIGRATED = "migrated", "a copy was not on the CPU that it is pinned to"
     FAULTED = "faulted", "memory was read from the disk"
-    SKEWED = "skewed", "its copies ran together for less than 90 % of their time"
+    SKEWED = "skewed", "its copies ran together for less than 90 % of their time, hooks included"
     # of rows
     DRIFT = "drift", "the last third of the passes differs from the first by more than 2 % and three standard errors"
     BIMODAL = "bimodal", "the mean time of an operation is more than 5 % off the median of the samples"

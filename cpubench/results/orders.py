@@ -11,7 +11,7 @@ from typing import Any
 
 
 def orders(plan: dict[str, Any], index: int, cap: str) -> list[list[int]]:
-    """The variants' order in each round, as indexes into the plan; those that leave state behind come last.
+    """The variants' order in each round, as indexes into the plan; those that leave state behind come last in each.
 
     Files are held to it (``cpubench.recheck``): another way of drawing would refuse all that were measured before.
     """

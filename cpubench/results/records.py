@@ -118,13 +118,17 @@ class Samples(Struct, frozen=True, kw_only=True):
     elapsed_ns: list[Count]  # inside run() only
     hook_ns: list[Count]  # inside warm(), before() and after(), clock stopped
     cpu_ns: list[Count]  # CLOCK_THREAD_CPUTIME_ID of the threads that called run()
-    run_delay_ns: list[Count]  # runnable but waiting for a CPU (schedstat); empty where the kernel does not tell
+    # Runnable but waiting for a CPU (schedstat); empty where the kernel does not tell. It and the next four are of the
+    # threads that called run(), not of a group's others or peers: `preempted` is of one copy, without groups and pairs.
+    run_delay_ns: list[Count]
     nvcsw: list[Count]
     nivcsw: list[Count]
     minflt: list[Count]
     majflt: list[Count]
     moved: list[Count]  # copies whose CPU was not the one they are pinned to, at either end
-    overlap_ppm: list[Count]  # time that all copies shared / time that any was running
+    # Time that all copies shared / time that any was running, from the start of its first batch to the end of its last:
+    # before() and after() between them are in it, so 1,000,000 does not say that the timed parts ran side by side.
+    overlap_ppm: list[Count]
     cpu_first: list[Count]  # one copy only
     cpu_last: list[Count]
 
