@@ -31,6 +31,7 @@ class Recipe:
     group: tuple[str, dict[str, str]] | None = None  # a controller of v1, and settings of a new group
     refusal: str = ""  # what the one line says of a run that is refused before anything is measured
     reasons: dict[str, str] = field(default_factory=dict)  # kernels without a number, and what their reason says
+    quick: dict[str, str] = field(default_factory=dict)  # the same of more kernels, which only a whole run has
 
 
 def tools(folder: Path) -> Path:
@@ -80,9 +81,11 @@ RECIPES = {
     "a tiny /dev/shm": Recipe([*after("mount -t tmpfs -o size=16k none /dev/shm"), *_NO_UNSHARE],
                               reasons={"file": "/dev/shm has 0 MiB"}),
     "little memory": Recipe(group=("memory", {"limit_in_bytes": "200M"}),
-                            reasons={"mem_chase": "may hold two thirds of the memory"}),
+                            reasons={"mem_chase": "may hold two thirds of the memory"},
+                            quick={"": "may hold two thirds of the memory"}),
     "PID 1": Recipe(["unshare", "-pf", "--mount-proc"]),
-    "nobody": Recipe(as_nobody("--nproc=40", "--nofile=24", "--memlock=0")),
+    "nobody": Recipe(as_nobody("--nproc=40", "--nofile=24", "--memlock=0"),
+                     quick={"file_tree_copy": "openat EMFILE"}),
     "bare": Recipe(bare()),
     "pins denied": Recipe(denied(errno.EPERM, "sched_setaffinity"), refusal=f"sched_setaffinity: {_NOT_PERMITTED}"),
     "pins without effect": Recipe(denied(0, "sched_setaffinity"), refusal="sched_setaffinity: it has no effect"),
