@@ -98,18 +98,15 @@ def check_limits(limits: Limits, place: str) -> None:
             raise UsageError("limits", "are not of the registers that were asked", f"{place}.{name}")
 
 
-def count_as_found(passes: Sequence[r.Pass], level: str) -> None:
-    """For ``validate``: None if the limits of the level without a cap are the same around all of its blocks."""
+def count_as_found(placed: Sequence[tuple[str, r.Block]]) -> None:
+    """For ``validate``: None if the limits around blocks without a cap, given with their places, are the same."""
     first: tuple[str, Limits] | None = None
-    for at, one in enumerate(passes):
-        for name, blocks in (("blocks", one.blocks), ("set_aside", one.set_aside)):
-            for number, block in enumerate(blocks):
-                if block.cap != level or isinstance(block.limits, UnsetType):
-                    continue
-                place = f"passes[{at}].{name}[{number}].limits.asked"
-                first = first or (place, block.limits)
-                if changed := first[1].unlike(block.limits.asked):
-                    raise UsageError("limits", f"are not those of {first[0]}: {'; '.join(changed)}", place)
+    for place, block in placed:
+        if isinstance(block.limits, UnsetType):
+            continue
+        first = first or (f"{place}.limits.asked", block.limits)
+        if changed := first[1].unlike(block.limits.asked):
+            raise UsageError("limits", f"are not those of {first[0]}: {'; '.join(changed)}", f"{place}.limits.asked")
 
 
 def count_windows(block: r.Block, plan: r.Plan, capped: bool, place: str) -> None:

@@ -23,33 +23,37 @@ def check_counts(run: r.Run) -> None:
         if one.index != at:
             raise UsageError("passes", f"pass {at} is missing: pass {one.index} is in its place", f"passes[{at}]")
         _check_levels(one, run.plan, f"passes[{at}]")
-        for name, blocks in (("blocks", one.blocks), ("set_aside", one.set_aside)):
-            for number, block in enumerate(blocks):
-                _check_block(block, run.plan, f"passes[{at}].{name}[{number}]")
-    _check_clocks(run.passes)
-    count_as_found(run.passes, BASE_CAP)
+        for place, block in _placed(one, at):
+            _check_block(block, run.plan, place)
+    every = [each for at, one in enumerate(run.passes) for each in _placed(one, at)]
+    _check_clocks(every)
+    count_as_found([(place, block) for place, block in every if block.cap == BASE_CAP])
 
 
-def _check_clocks(passes: list[r.Pass]) -> None:
+def _placed(one: r.Pass, at: int) -> list[tuple[str, r.Block]]:
+    """The blocks of a pass with their places in the file, those that count before those that were set aside."""
+    kinds = (("blocks", one.blocks), ("set_aside", one.set_aside))
+    return [(f"passes[{at}].{kind}[{number}]", block) for kind, blocks in kinds for number, block in enumerate(blocks)]
+
+
+def _check_clocks(every: list[tuple[str, r.Block]]) -> None:
     """None if no block stands in two places, and those that count follow each other in time.
 
     Since the boot, or by the wall clock where the run went on after another boot: not both can go back.
     """
     last: tuple[str, int, int] | None = None
     seen: dict[tuple[int, int], str] = {}
-    for at, one in enumerate(passes):
-        for name, blocks in (("blocks", one.blocks), ("set_aside", one.set_aside)):
-            for number, block in enumerate(blocks):
-                place = f"passes[{at}].{name}[{number}]"
-                if block.environment.before is None:
-                    continue
-                boot_ns, utc_ns = block.environment.before.t_ns, block.times.start_utc_ns
-                if (first := seen.setdefault((boot_ns, utc_ns), place)) != place:
-                    raise UsageError("clocks", f"is the block of {first} once more", place)
-                if name == "blocks":
-                    if last is not None and boot_ns < last[1] and utc_ns < last[2]:
-                        raise UsageError("clocks", f"was measured before {last[0]}", place)
-                    last = (place, boot_ns, utc_ns)
+    for place, block in every:
+        if block.environment.before is None:
+            continue
+        boot_ns, utc_ns = block.environment.before.t_ns, block.times.start_utc_ns
+        if (first := seen.setdefault((boot_ns, utc_ns), place)) != place:
+            raise UsageError("clocks", f"is the block of {first} once more", place)
+        if ".set_aside[" in place:
+            continue
+        if last is not None and boot_ns < last[1] and utc_ns < last[2]:
+            raise UsageError("clocks", f"was measured before {last[0]}", place)
+        last = (place, boot_ns, utc_ns)
 
 
 def _check_levels(one: r.Pass, plan: r.Plan, place: str) -> None:
